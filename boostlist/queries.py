@@ -1,0 +1,233 @@
+"""Queries: labels, list boundaries and query weights, checked once. The only door for list data.
+
+A query is a list of documents that are ranked against each other; its documents stand in adjacent rows. Losses, metrics
+and trainers take a `Queries` and never look at sizes or ids themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boostlist._typing import AnyArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from boostlist.levels import Levels
+
+
+def frozen(array: AnyArray) -> Any:
+    """Return a read-only view: no one can change what was checked, and kernels see a single array type."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _vector(values: ArrayLike, what: str) -> FloatArray:
+    """Copy anything one-dimensional (or a single column) to a fresh float64 vector."""
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} must be numbers: {error}") from None
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0].copy()
+    if array.ndim != 1:
+        raise ValueError(f"{what} must be one-dimensional, got shape {array.shape}")
+    return array
+
+
+def _whole_numbers(values: ArrayLike, what: str) -> IntArray:
+    array = _vector(values, what)
+    bad = np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))
+    if bad.size:
+        raise ValueError(f"{what} must be whole numbers: {what}[{bad[0]}] is {array[bad[0]]}")
+    return array.astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """Lists of documents with labels, ready for losses and metrics.
+
+    Make one with `Queries.from_sizes` or `Queries.from_qid`; both copy and check their input. All arrays are read-only.
+
+    Attributes
+    ----------
+    labels
+        Relevance of each document: finite, >= 0, otherwise any real number.
+    start
+        Row at which each query begins, and at the end the number of rows: query q is ``labels[start[q]:start[q + 1]]``.
+    weight
+        Weight of each query, finite and >= 0.
+    """
+
+    labels: FloatArray
+    start: IntArray
+    weight: FloatArray
+
+    @classmethod
+    def from_sizes(cls, labels: ArrayLike, sizes: ArrayLike, query_weight: ArrayLike | None = None) -> Queries:
+        """Make queries from the number of documents in each, as LightGBM's and XGBoost's ``group`` has it.
+
+        Parameters
+        ----------
+        labels
+            Relevance of each document, >= 0. NumPy arrays, lists and pandas Series alike.
+        sizes
+            Number of documents of each query, in row order.
+        query_weight
+            Weight of each query; None means 1.
+
+        Raises
+        ------
+        ValueError
+            If labels, sizes or weights are not what they must be; the message names the row or query and the remedy.
+
+        Examples
+        --------
+        >>> from boostlist import Queries
+        >>> Queries.from_sizes([2, 0, 1, 0, 0], sizes=[3, 2])
+        Queries(2 queries, 5 documents, labels 0 to 2)
+        """
+        labels, sizes = _vector(labels, "labels"), _whole_numbers(sizes, "sizes")
+        bad = np.flatnonzero(sizes < 1)
+        if bad.size:
+            q = bad[0]
+            raise ValueError(f"sizes[{q}] is {sizes[q]}: a query has at least one document; drop queries without any")
+        if sizes.sum() != len(labels):
+            raise ValueError(
+                f"sizes sum to {sizes.sum():,} but there are {len(labels):,} labels; sizes must hold the number of rows "
+                "of each query, in row order (to pass one id per row, use Queries.from_qid)"
+            )
+        return cls._checked(labels, np.concatenate(([0], np.cumsum(sizes))), query_weight)
+
+    @classmethod
+    def from_qid(cls, labels: ArrayLike, qid: ArrayLike, query_weight: ArrayLike | None = None) -> Queries:
+        """Make queries from one query id per document.
+
+        Parameters
+        ----------
+        labels
+            Relevance of each document, >= 0.
+        qid
+            Id of each document's query: numbers or strings. The rows of a query must be adjacent; ids need not ascend.
+        query_weight
+            Weight of each query, in the order in which queries appear; None means 1.
+
+        Raises
+        ------
+        ValueError
+            As `from_sizes` does, and if a query's rows are not adjacent: the message says how to sort them.
+
+        Examples
+        --------
+        >>> from boostlist import Queries
+        >>> Queries.from_qid([2, 0, 1, 0, 0], qid=["b", "b", "b", "a", "a"])
+        Queries(2 queries, 5 documents, labels 0 to 2)
+        """
+        labels = _vector(labels, "labels")
+        start = query_boundaries(qid)
+        if start[-1] != len(labels):
+            raise ValueError(f"qid has {start[-1]:,} rows but there are {len(labels):,} labels")
+        return cls._checked(labels, start, query_weight)
+
+    @classmethod
+    def _checked(cls, labels: FloatArray, start: IntArray, query_weight: ArrayLike | None) -> Queries:
+        bad = np.flatnonzero(~(np.isfinite(labels) & (labels >= 0)))
+        if bad.size:
+            row = int(bad[0])
+            q = int(np.searchsorted(start, row, side="right")) - 1
+            raise ValueError(
+                f"labels[{row}] is {labels[row]} (query {q}); labels must be finite and >= 0"
+                + ("; drop unjudged documents or give them a grade" if np.isnan(labels[row]) else "")
+            )
+        queries = len(start) - 1
+        weight = np.ones(queries) if query_weight is None else _vector(query_weight, "query_weight")
+        if len(weight) != queries:
+            raise ValueError(
+                f"query_weight has {len(weight):,} entries but there are {queries:,} queries; it holds one weight a query"
+            )
+        bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+        if bad.size:
+            raise ValueError(f"query_weight[{bad[0]}] is {weight[bad[0]]}; weights must be finite and >= 0")
+        return cls(frozen(labels), frozen(start), frozen(weight))
+
+    def __repr__(self) -> str:
+        span = f", labels {self.labels.min():g} to {self.labels.max():g}" if self.n_documents else ""
+        return f"Queries({self.n_queries:,} queries, {self.n_documents:,} documents{span})"
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.start) - 1
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents over all queries."""
+        return len(self.labels)
+
+    @property
+    def sizes(self) -> IntArray:
+        """Number of documents of each query."""
+        return np.diff(self.start)
+
+    @cached_property
+    def levels(self) -> Levels:
+        """The documents of each query sorted and grouped by grade; computed on first use."""
+        from boostlist.levels import Levels
+
+        return Levels.of(self)
+
+    def scores(self, f: ArrayLike) -> FloatArray:
+        """Check scores, one per document, and return them as a read-only float64 array.
+
+        Raises
+        ------
+        ValueError
+            If their number is wrong or one is not finite; the message names the first such row.
+        """
+        array = np.ascontiguousarray(f, dtype=np.float64)
+        if array.shape != self.labels.shape:
+            raise ValueError(f"scores have shape {array.shape} but there are {self.n_documents:,} documents")
+        # One pass: any inf or nan makes the sum of squares inf or nan. So do finite scores above 1e154, hence the second look.
+        if not np.isfinite(np.dot(array, array)):
+            bad = np.flatnonzero(~np.isfinite(array))
+            if bad.size:
+                row = int(bad[0])
+                q = int(np.searchsorted(self.start, row, side="right")) - 1
+                raise ValueError(f"scores[{row}] is {array[row]} (query {q}); scores must be finite")
+        scores: FloatArray = frozen(array)
+        return scores
+
+
+def query_boundaries(qid: ArrayLike) -> IntArray:
+    """Return the row at which each run of equal ids begins, with the number of rows appended.
+
+    Raises
+    ------
+    ValueError
+        If an id is missing, or reappears after another one: the rows of a query must be adjacent.
+    """
+    import pandas as pd
+
+    ids = np.asarray(qid)
+    if ids.ndim == 2 and ids.shape[1] == 1:
+        ids = ids[:, 0]
+    if ids.ndim != 1:
+        raise ValueError(f"qid must be one-dimensional, got shape {ids.shape}")
+    codes, values = pd.factorize(ids)
+    missing = np.flatnonzero(codes < 0)
+    if missing.size:
+        raise ValueError(f"qid[{missing[0]}] is missing; every row needs a query id")
+    heads = np.flatnonzero(np.diff(codes, prepend=-1))
+    if len(heads) != len(values):
+        seen = np.maximum.accumulate(codes[heads])
+        row = int(heads[1:][codes[heads[1:]] <= seen[:-1]][0])
+        raise ValueError(
+            f"qid {ids[row : row + 1].tolist()[0]!r} reappears at row {row} after rows of another query; the rows of a query must be adjacent. "
+            'Sort first: order = np.argsort(qid, kind="stable"), then use X[order], y[order], qid[order]'
+        )
+    return np.append(heads, len(ids)).astype(np.int64)
