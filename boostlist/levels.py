@@ -7,7 +7,7 @@ sums over "all documents with a lower grade" are prefix sums over levels. The so
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -80,9 +80,11 @@ class Levels:
         """Sum one value per level over the levels of each query."""
         return np.bincount(self.query, weights=values, minlength=len(self.start) - 1)
 
-    def kernel_args(self) -> tuple[Any, ...]:
-        """Return what kernels take: order, start, document."""
-        return self.order, self.start, self.document
+    def sum_below(self, values: FloatArray) -> FloatArray:
+        """Sum one value per level over the lower levels of the same query."""
+        total = np.empty(len(values))
+        over_queries(_sum_below, self.start, self.start, frozen(values), total)
+        return total
 
     def untied(self, queries: Queries) -> Levels:
         """Break ties by row order: every document is a level, and of equal grades the first row counts as the best."""
@@ -92,12 +94,17 @@ class Levels:
         head = np.ones(queries.n_documents, np.bool_)
         return self._from_heads(queries, self.label[level], self.order[mirrored], head)
 
+    def flip(self, values: FloatArray) -> FloatArray:
+        """Reverse one value per level within each query."""
+        query = self.query
+        return values[self.start[query] + self.start[query + 1] - 1 - np.arange(len(values))]
+
     def descending(self, queries: Queries) -> Levels:
-        """Return the same levels from the highest grade to the lowest; position then counts from the bottom."""
-        mirror = np.repeat(queries.start[:-1] + queries.start[1:] - 1, queries.sizes) - np.arange(queries.n_documents)
+        """Return the same levels from the highest grade to the lowest; positions count from the bottom."""
+        first, end = (np.repeat(bound, queries.sizes) for bound in (queries.start[:-1], queries.start[1:]))
+        mirror = first + end - 1 - np.arange(queries.n_documents)
         head = np.zeros(queries.n_documents, np.bool_)
-        last = self.document[1:] - 1
-        head[mirror[last]] = True
+        head[mirror[self.document[1:] - 1]] = True
         labels = np.repeat(self.label, self.count)
         return self._from_heads(queries, labels[mirror], self.order[mirror], head)
 
@@ -111,3 +118,12 @@ def _sort(lo, hi, start, labels, order, head):  # type: ignore[no-untyped-def]
         for i in range(b - a):
             order[a + i] = sorted_order[i]
             head[a + i] = i == 0 or y[sorted_order[i]] != y[sorted_order[i - 1]]
+
+
+@kernel
+def _sum_below(lo, hi, start, values, total):  # type: ignore[no-untyped-def]
+    for q in range(lo, hi):
+        below = 0.0
+        for g in range(start[q], start[q + 1]):
+            total[g] = below
+            below += values[g]

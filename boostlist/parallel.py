@@ -38,6 +38,15 @@ def kernel(function: _F) -> _F:
     return compiled
 
 
+@kernel
+def longest(lo, hi, start):  # type: ignore[no-untyped-def]
+    """Length of the longest list among the queries lo <= q < hi: what a kernel's scratch arrays must hold."""
+    length = 0
+    for q in range(lo, hi):
+        length = max(length, start[q + 1] - start[q])
+    return length
+
+
 def set_threads(n: int | None) -> None:
     """Set the number of threads that losses and metrics use.
 

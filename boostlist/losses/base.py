@@ -1,0 +1,215 @@
+"""The seam: a loss is bound to queries, and what is bound gives values and derivatives.
+
+A loss is a frozen dataclass of its parameters. `Loss.bind` does all work that depends on labels alone and returns a
+`BoundLoss`; boosters, Newton trainers, tests and benchmarks know nothing else of a loss.
+
+Notation, in every file of this folder: f are the scores of one query's documents, y their grades, H the Hessian of the
+query's loss in f. The loss of a data set is the sum over queries of query weight x query loss.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from boostlist.parallel import over_queries
+from boostlist.queries import frozen
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from boostlist._typing import AnyArray, FloatArray
+    from boostlist.boosters.objective import Objective
+    from boostlist.losses.combination import Sum
+    from boostlist.queries import Queries
+
+VALUE, GRADIENT, DIAG = 1, 2, 4
+"""What a kernel is asked for, or-ed together; it may compute more where that costs nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traits:
+    """What a loss promises; tests hold it to this.
+
+    Attributes
+    ----------
+    diag
+        What `BoundLoss.gradient_hessian` returns beside the gradient: the ``"exact"`` diagonal of H; a ``"majorizer"``:
+        a diagonal matrix D with D - H positive semi-definite; or a positive ``"heuristic"``.
+    convex
+        Whether every query's loss is convex in f.
+    shift_invariant
+        Whether adding a constant to all scores of a query changes nothing.
+    cost
+        Cost of a call for a query of n documents with G grades, after binding.
+    """
+
+    diag: Literal["exact", "majorizer", "heuristic"] = "exact"
+    convex: bool = True
+    shift_invariant: bool = True
+    cost: str = "n"
+
+
+class BoundLoss(ABC):
+    """A loss bound to queries: value, gradient and curvature as functions of the scores, all in float64.
+
+    Attributes
+    ----------
+    loss
+        The loss that was bound.
+    queries
+        What it was bound to.
+    """
+
+    def __init__(self, loss: Loss, queries: Queries) -> None:
+        self.loss = loss
+        self.queries = queries
+
+    @abstractmethod
+    def evaluate(self, f: FloatArray, need: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the loss of each query without its weight, gradient and diagonal; parts not needed may be anything."""
+
+    def hessp(self, f: ArrayLike) -> Callable[[ArrayLike], FloatArray]:
+        """Return the function v -> H v at the scores f.
+
+        Raises
+        ------
+        NotImplementedError
+            If the loss has no true curvature to offer.
+        """
+        raise NotImplementedError(
+            f"{self.loss!r} offers no Hessian-vector product: its Hessian is not positive semi-definite or not defined. "
+            "Use a first-order solver such as L-BFGS"
+        )
+
+    def per_query(self, f: ArrayLike) -> FloatArray:
+        """Return the loss of each query, query weights not applied."""
+        return self.evaluate(self.queries.scores(f), VALUE)[0]
+
+    def value(self, f: ArrayLike) -> float:
+        """Return the sum over queries of query weight x query loss."""
+        return self._total(self.per_query(f))
+
+    def value_gradient(self, f: ArrayLike) -> tuple[float, FloatArray]:
+        """Return the value and its gradient in f."""
+        value, gradient, _ = self.evaluate(self.queries.scores(f), VALUE | GRADIENT)
+        return self._total(value), gradient
+
+    def gradient_hessian(self, f: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Return the gradient and the diagonal that `Traits.diag` describes, which has no positive floor here."""
+        _, gradient, diag = self.evaluate(self.queries.scores(f), GRADIENT | DIAG)
+        return gradient, diag
+
+    def _total(self, per_query: FloatArray) -> float:
+        # A pairwise sum in fixed order: a BLAS dot product may round differently with another number of threads.
+        return float(np.sum(self.queries.weight * per_query))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loss(ABC):
+    """Base of all losses: a frozen dataclass of keyword parameters, hashable, picklable, and callable by the hosts.
+
+    The losses here are `KernelLoss` es. A subclass of `Loss` itself with `traits` and `bind` works everywhere too.
+    """
+
+    @property
+    @abstractmethod
+    def traits(self) -> Traits:
+        """What the loss promises."""
+
+    @abstractmethod
+    def bind(self, queries: Queries) -> BoundLoss:
+        """Do the label-only work for these queries, and return value and derivatives as functions of scores."""
+
+    def objective(self, scale: float | Literal["auto"] = "auto") -> Objective:
+        """Return this loss as an objective for LightGBM and XGBoost with a chosen scale.
+
+        Parameters
+        ----------
+        scale
+            Factor on gradient and Hessian. It changes no Newton step, but decides how the hosts' ``lambda`` and minimal
+            Hessian in a leaf bite. ``"auto"`` makes the mean of the positive diagonal entries 1 at scores of 0, as for
+            squared error, so that the hosts' default parameters suit.
+        """
+        from boostlist.boosters.objective import Objective
+
+        return Objective(loss=self, scale=scale)
+
+    def __call__(self, a: Any, b: Any, weight: Any = None, group: Any = None) -> tuple[AnyArray, AnyArray]:
+        """Serve as a custom objective: ``(preds, Dataset)``, ``(preds, DMatrix)`` or ``(y, preds, weight, group)``."""
+        return self.objective()(a, b, weight, group)
+
+    def __add__(self, other: Loss) -> Sum:
+        from boostlist.losses.combination import Sum
+
+        return Sum.of((1.0, self), (1.0, other)) if isinstance(other, Loss) else NotImplemented
+
+    def __mul__(self, factor: float) -> Sum:
+        from boostlist.losses.combination import Sum
+
+        return Sum.of((factor, self)) if isinstance(factor, int | float | np.number) else NotImplemented
+
+    __rmul__ = __mul__
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelLoss(Loss):
+    """A loss given by numba kernels and the tables that they read.
+
+    To add a loss, write its kernel and a subclass with `traits`, `kernel`, `tables` and, where it has true curvature,
+    `hessp_kernel`; docs/adding_a_loss.md shows it. Kernels are class attributes wrapped in `staticmethod`.
+
+    Attributes
+    ----------
+    kernel
+        ``kernel(lo, hi, start, weight, f, need, value, gradient, diag, *tables)``: for the queries lo <= q < hi, whose
+        rows are ``start[q]:start[q + 1]``, write ``value[q]`` without and gradient and diag with the weight of q.
+        ``value`` starts at 0. Only what `need` asks for must be right.
+    hessp_kernel
+        ``kernel(lo, hi, start, weight, f, v, out, *tables)``: write H v, weights included; or None.
+    """
+
+    kernel: ClassVar[Callable[..., None]]
+    hessp_kernel: ClassVar[Callable[..., None] | None] = None
+
+    @abstractmethod
+    def tables(self, queries: Queries) -> tuple[AnyArray | float | int | bool, ...]:
+        """Return what the kernels read besides scores: all that depends on labels and parameters alone."""
+
+    def bind(self, queries: Queries) -> BoundLoss:
+        """Compute the tables for these queries."""
+        return _BoundKernels(self, queries)
+
+
+class _BoundKernels(BoundLoss):
+    """A kernel loss and its tables."""
+
+    loss: KernelLoss
+
+    def __init__(self, loss: KernelLoss, queries: Queries) -> None:
+        super().__init__(loss, queries)
+        self._tables = tuple(frozen(t) if isinstance(t, np.ndarray) else t for t in loss.tables(queries))
+
+    def evaluate(self, f: FloatArray, need: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        start, weight = self.queries.start, self.queries.weight
+        value, gradient, diag = np.zeros(self.queries.n_queries), np.empty_like(f), np.empty_like(f)
+        over_queries(self.loss.kernel, start, start, weight, f, need, value, gradient, diag, *self._tables)
+        return value, gradient, diag
+
+    def hessp(self, f: ArrayLike) -> Callable[[ArrayLike], FloatArray]:
+        kernel = self.loss.hessp_kernel
+        if kernel is None:
+            return super().hessp(f)
+        start, weight, scores = self.queries.start, self.queries.weight, self.queries.scores(f)
+
+        def product(v: ArrayLike) -> FloatArray:
+            direction = self.queries.scores(v)
+            out = np.empty_like(scores)
+            over_queries(kernel, start, start, weight, scores, direction, out, *self._tables)
+            return out
+
+        return product

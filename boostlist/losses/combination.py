@@ -1,0 +1,88 @@
+"""Weighted sums of losses: ``CsListMLE() + 0.3 * Pointwise()`` is a loss like any other.
+
+Value, gradient, diagonal and Hessian-vector product add. The sum is scaled as a whole when it serves as an objective.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from boostlist.losses.base import DIAG, GRADIENT, VALUE, BoundLoss, Loss, Traits
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from boostlist._typing import FloatArray
+    from boostlist.queries import Queries
+
+_COSTS = ("n", "n G", "n log n", "n^2")
+_DIAGS = ("exact", "majorizer", "heuristic")
+
+
+@dataclass(frozen=True, repr=False)
+class Sum(Loss):
+    """A weighted sum of losses; write it with ``+`` and ``*``.
+
+    Parameters
+    ----------
+    terms
+        Pairs of a factor > 0 and a loss.
+    """
+
+    terms: tuple[tuple[float, Loss], ...]
+
+    def __post_init__(self) -> None:
+        for factor, loss in self.terms:
+            if not (np.isfinite(factor) and factor > 0):
+                raise ValueError(f"the factor of {loss!r} is {factor}; it must be finite and > 0")
+
+    @classmethod
+    def of(cls, *terms: tuple[float, Loss]) -> Sum:
+        """Make a sum, with the terms of sums among the terms spread out."""
+        flat: list[tuple[float, Loss]] = []
+        for factor, loss in terms:
+            inner = loss.terms if isinstance(loss, Sum) else ((1.0, loss),)
+            flat += [(float(factor) * f, term) for f, term in inner]
+        return cls(terms=tuple(flat))
+
+    def __repr__(self) -> str:
+        return " + ".join(f"{loss!r}" if factor == 1 else f"{factor:g} * {loss!r}" for factor, loss in self.terms)
+
+    @property
+    def traits(self) -> Traits:
+        """The weakest promise among the terms."""
+        traits = [loss.traits for _, loss in self.terms]
+        return Traits(
+            diag=max((t.diag for t in traits), key=_DIAGS.index),
+            convex=all(t.convex for t in traits),
+            shift_invariant=all(t.shift_invariant for t in traits),
+            cost=max((t.cost for t in traits), key=lambda cost: _COSTS.index(cost) if cost in _COSTS else len(_COSTS)),
+        )
+
+    def bind(self, queries: Queries) -> BoundLoss:
+        """Bind every term."""
+        return _BoundSum(self, queries)
+
+
+class _BoundSum(BoundLoss):
+    def __init__(self, loss: Sum, queries: Queries) -> None:
+        super().__init__(loss, queries)
+        self._terms = [(factor, term.bind(queries)) for factor, term in loss.terms]
+
+    def evaluate(self, f: FloatArray, need: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        total = tuple(np.zeros(n) for n in (self.queries.n_queries, f.size, f.size))
+        for factor, term in self._terms:
+            for asked, out, part in zip((VALUE, GRADIENT, DIAG), total, term.evaluate(f, need), strict=True):
+                if need & asked:
+                    part *= factor
+                    out += part
+        return total[0], total[1], total[2]
+
+    def hessp(self, f: ArrayLike) -> Callable[[ArrayLike], FloatArray]:
+        products = [(factor, term.hessp(f)) for factor, term in self._terms]
+        return lambda v: reduce(np.add, (factor * product(v) for factor, product in products))

@@ -1,0 +1,268 @@
+r"""CS-ListMLE: cost-sensitive ListMLE, a convex bound on 1 - NDCG@k.
+
+Olinto, *Kernelized Cost-Sensitive Listwise Ranking* (2016), eq. 3.14-3.21, after Lu et al. (2010):
+
+    l = 1/DCG sum_j beta_j log2( 1 + sum_{t: y_t < y_j} alpha_jt e^{f_t - f_j} )
+
+With the discount b(r) = 1 / log2(1 + r), its slope Db(r) = -ln 2 / ((1 + r) ln^2(1 + r)) for r <= k and 0 beyond, the gain
+a and the label position pi, DCG = sum over pi_j <= k of a_j b(pi_j), and weights w_jt = alpha_jt beta_j
+
+- ``weights="ndcg"`` (theorem 3): w_jt = c_j + c_t, c = -a Db(pi), beta_j = sum_t w_jt. Then l + C2 >= 1 - NDCG@k with
+  C2 = [ sum_i a_i / log2(1 + k) (dropped for k = None) + sum over tied pairs of (c_i + c_j) ] / DCG.
+- ``weights="grade"`` (the appendix): w_jt = (y_j - y_t) / sum y, beta_j = y_j / sum y.
+
+A query with DCG = 0 contributes nothing, nor does a document with beta_j = 0. With kappa = 1 / (DCG ln 2),
+T_j = sum_{t: y_t < y_j} w_jt e^{f_t} / beta_j, r_j = 1 / (e^{f_j} + T_j) and q = T r,
+
+    gradient_i = kappa ( e^{f_i} V_i - beta_i q_i ),   V_i = sum_{j: y_j > y_i} w_ji r_j
+    H_ii = kappa ( beta_i q_i (1 - q_i) + e^{f_i} V_i - e^{2 f_i} Q_i ),   Q_i = sum_{j: y_j > y_i} w_ji^2 r_j^2 / beta_j
+    (H v)_i = kappa ( beta_i (1 - q_i)(v_i - vbar_i) + e^{f_i} [ v_i V_i - sum_{j: y_j > y_i} w_ji r_j vbar_j ] )
+    vbar_j = (1 - q_j) v_j + r_j sum_{t: y_t < y_j} w_jt e^{f_t} v_t / beta_j
+
+(H is derived from l; eq. 3.21 and 4.3 of the thesis are not its second derivative.) Both weightings are separable in j
+and t, so T, V and Q are sums over grades: O(n), also when all labels differ, where the thesis needs O(n^2). For "ndcg"
+they are sums of r times powers of c; for "grade" the same moments are taken about the current grade and moved from grade
+to grade by non-negative steps, since y_j - y_t taken apart would cancel.
+
+Every sum of exponentials is relative to the largest score in it: r_j to m_<, the largest score among lower grades, and
+V, Q to m_<=, that of grades up to the document's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from boostlist.gains import Gain, check_gain, gains
+from boostlist.losses.base import VALUE, KernelLoss, Traits
+from boostlist.losses.weights import check_choice
+from boostlist.parallel import kernel, longest
+
+if TYPE_CHECKING:
+    from boostlist._typing import AnyArray
+    from boostlist.queries import Queries
+
+# e^{x} with x up to this may be recovered from e^{x - 300} by a product, without overflow and without a second exp.
+_NEAR = 300.0
+
+
+@kernel
+def _lower_sum(graded, c, beta, g, first, E, F):  # type: ignore[no-untyped-def]
+    """Return (T_g, F) from E and F, sums over the grades below g; for "grade", F = sum (y_{g-1} - y_t) e^{f_t} moves on."""
+    if graded:
+        if g > first:
+            F += (c[g] - c[g - 1]) * E
+        T = F
+    else:
+        T = c[g] * E + F
+    return (T / beta[g] if beta[g] > 0 else 0.0), F
+
+
+@kernel
+def _forward(f, graded, order, first, last, document, c, beta, p, r, m, T):  # type: ignore[no-untyped-def]
+    """Fill p = e^{f - m_<=}, r relative to m_<, m_<= and T relative to m_<, grades ascending."""
+    top, E, F = -np.inf, 0.0, 0.0
+    begin = document[first]
+    for g in range(first, last):
+        low, high = document[g], document[g + 1]
+        T[g - first], F = _lower_sum(graded, c, beta, g, first, E, F)
+        below, t = top, T[g - first]
+        for i in range(low, high):
+            x = f[order[i]]
+            r[i - begin] = x
+            top = max(top, x)
+        rise = top - below
+        total = 0.0
+        for i in range(low - begin, high - begin):
+            p[i] = np.exp(r[i] - top)
+            total += p[i]
+        if t == 0:
+            for i in range(low - begin, high - begin):
+                r[i] = 0.0
+        elif rise < _NEAR:
+            factor = np.exp(rise)
+            for i in range(low - begin, high - begin):
+                r[i] = 1 / (p[i] * factor + t)
+        else:
+            for i in range(low - begin, high - begin):
+                r[i] = 1 / (np.exp(r[i] - below) + t)
+        shrink = np.exp(-rise)
+        E = E * shrink + total
+        F = F * shrink + (0.0 if graded else c[g] * total)
+        m[g - first] = top
+
+
+@kernel
+def _cs_listmle(  # type: ignore[no-untyped-def]
+    lo, hi, start, weight, f, need, value, gradient, diag, graded, kappa, order, level_start, document, c, beta
+):
+    p = np.empty(longest(lo, hi, start))
+    r = np.empty_like(p)
+    m = np.empty(longest(lo, hi, level_start))
+    T = np.empty_like(m)
+    for query in range(lo, hi):
+        rows = slice(start[query], start[query + 1])
+        fq, gradient_q, diag_q = f[rows], gradient[rows], diag[rows]
+        if kappa[query] == 0:
+            gradient_q[:] = 0.0
+            diag_q[:] = 0.0
+            continue
+        first, last = level_start[query], level_start[query + 1]
+        begin = document[first]
+        scale = weight[query] * kappa[query]
+        _forward(fq, graded, order, first, last, document, c, beta, p, r, m, T)
+        # Moments over higher grades, relative to m_<=: of r in R, V; of r^2 / beta in S, P, Q (degrees 0, 1, 2).
+        R = V = S = P = Q = loss = 0.0
+        for g in range(last - 1, first - 1, -1):
+            low, high = document[g], document[g + 1]
+            if graded:
+                if g + 1 < last:
+                    d = c[g + 1] - c[g]
+                    Q += d * (2 * P + d * S)
+                    P += d * S
+                    V += d * R
+                V_g, Q_g = V, Q
+            else:
+                V_g, Q_g = V + c[g] * R, Q + c[g] * (2 * P + c[g] * S)
+            r1 = r2 = 0.0
+            for i in range(low, high):
+                ri, pi = r[i - begin], p[i - begin]
+                q = T[g - first] * ri
+                bq, pV = beta[g] * q, pi * V_g
+                gradient_q[order[i]] = scale * (pV - bq)
+                diag_q[order[i]] = scale * (bq * max(1 - q, 0.0) + max(pV - pi * pi * Q_g, 0.0))
+                r1 += ri
+                r2 += ri * ri
+            if g == first:
+                break
+            # The next grade down reads these sums relative to its own m_<=, which is m_< of this grade, as r is.
+            below, top = m[g - first - 1], m[g - first]
+            if below < top:
+                t = np.exp(below - top)
+                R, V = R * t, V * t
+                S, P, Q = S * t * t, P * t * t, Q * t * t
+            t = T[g - first]
+            if t > 0:
+                r2 /= beta[g]
+                R += r1
+                S += r2
+                if not graded:
+                    V += c[g] * r1
+                    P += c[g] * r2
+                    Q += c[g] * c[g] * r2
+            if need & VALUE and t > 0:
+                for i in range(low, high):
+                    x = fq[order[i]] - below
+                    # log(1 + T e^{-x}), by the form that keeps its digits
+                    loss += beta[g] * (np.log1p(t * np.exp(-x)) if x > 0 else np.log(np.exp(x) + t) - x)
+        value[query] = kappa[query] * loss
+
+
+@kernel
+def _cs_listmle_hessp(  # type: ignore[no-untyped-def]
+    lo, hi, start, weight, f, v, out, graded, kappa, order, level_start, document, c, beta
+):
+    p = np.empty(longest(lo, hi, start))
+    r = np.empty_like(p)
+    vbar = np.empty_like(p)
+    m = np.empty(longest(lo, hi, level_start))
+    T = np.empty_like(m)
+    for query in range(lo, hi):
+        rows = slice(start[query], start[query + 1])
+        vq, out_q = v[rows], out[rows]
+        if kappa[query] == 0:
+            out_q[:] = 0.0
+            continue
+        first, last = level_start[query], level_start[query + 1]
+        begin = document[first]
+        scale = weight[query] * kappa[query]
+        _forward(f[rows], graded, order, first, last, document, c, beta, p, r, m, T)
+        E = F = 0.0
+        top = m[0]
+        for g in range(first, last):
+            Tv, F = _lower_sum(graded, c, beta, g, first, E, F)
+            total = 0.0
+            for i in range(document[g], document[g + 1]):
+                vi, ri = vq[order[i]], r[i - begin]
+                vbar[i - begin] = vi + ri * (Tv - T[g - first] * vi)
+                total += p[i - begin] * vi
+            shrink = np.exp(top - m[g - first])
+            top = m[g - first]
+            E = E * shrink + total
+            F = F * shrink + (0.0 if graded else c[g] * total)
+        R = V = Rv = Vv = 0.0
+        for g in range(last - 1, first - 1, -1):
+            if graded:
+                if g + 1 < last:
+                    d = c[g + 1] - c[g]
+                    V += d * R
+                    Vv += d * Rv
+                V_g, Vv_g = V, Vv
+            else:
+                V_g, Vv_g = V + c[g] * R, Vv + c[g] * Rv
+            r1 = r1v = 0.0
+            for i in range(document[g], document[g + 1]):
+                vi, ri = vq[order[i]], r[i - begin]
+                own = beta[g] * (1 - T[g - first] * ri) * (vi - vbar[i - begin]) if ri > 0 else 0.0
+                out_q[order[i]] = scale * (own + p[i - begin] * (vi * V_g - Vv_g))
+                r1 += ri
+                r1v += ri * vbar[i - begin]
+            if g > first:
+                t = np.exp(m[g - first - 1] - m[g - first])
+                R, V, Rv, Vv = R * t + r1, V * t, Rv * t + r1v, Vv * t
+                if not graded:
+                    V += c[g] * r1
+                    Vv += c[g] * r1v
+
+
+@dataclass(frozen=True, kw_only=True)
+class CsListMLE(KernelLoss):
+    """Cost-sensitive ListMLE: a convex upper bound on 1 - NDCG@k, up to a constant.
+
+    Parameters
+    ----------
+    k
+        Cut-off of the NDCG that is bounded; None for the whole list.
+    weights
+        ``"ndcg"``: the weights of theorem 3, by gain and slope of the discount. ``"grade"``: differences of grades, the
+        weights of the thesis's appendix.
+    gain
+        Gain a: ``"exp2"`` for 2^y - 1, ``"linear"`` for y, or a table by grade.
+
+    References
+    ----------
+    Olinto: Kernelized cost-sensitive listwise ranking. Master's thesis, RIT 2016. Eq. 3.14-3.20 and appendix.
+    """
+
+    k: int | None = None
+    weights: Literal["ndcg", "grade"] = "ndcg"
+    gain: Gain = "exp2"
+
+    traits = Traits(diag="exact", convex=True, shift_invariant=True, cost="n")
+    kernel = staticmethod(_cs_listmle)
+    hessp_kernel = staticmethod(_cs_listmle_hessp)
+
+    def __post_init__(self) -> None:
+        check_choice("weights", self.weights, ("ndcg", "grade"))
+        if self.k is not None and (self.k != int(self.k) or self.k < 1):
+            raise ValueError(f"k must be a whole number of at least 1, or None for the whole list, got {self.k}")
+        object.__setattr__(self, "gain", check_gain(self.gain))
+
+    def tables(self, queries: Queries) -> tuple[AnyArray | bool, ...]:
+        """Return the weighting, kappa by query, the levels, and c and beta by level."""
+        levels = queries.levels
+        count, position = levels.count, levels.position
+        a = gains(levels.label, self.gain)
+        log = np.log1p(position)
+        inside = position <= (self.k or np.inf)
+        kappa = levels.sum_by_query(np.where(inside, count * a * np.log(2) / log, 0.0))
+        if self.weights == "grade":
+            kappa *= levels.sum_by_query(count * levels.label)
+            c = beta = levels.label
+        else:
+            c = np.where(inside, a * np.log(2) / ((1 + position) * log**2), 0.0)
+            beta = levels.sum_below(c * count) + c * levels.sum_below(count.astype(np.float64))
+        kappa = np.divide(1 / np.log(2), kappa, out=np.zeros_like(kappa), where=kappa > 0)
+        return self.weights == "grade", kappa, levels.order, levels.start, levels.document, c, beta

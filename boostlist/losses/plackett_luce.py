@@ -1,0 +1,289 @@
+r"""The Plackett-Luce family: ListMLE, WeightedPL, CsRgList, ReversePL.
+
+A ranking is built from the top: at each stage the next document is drawn with probability proportional to e^f among
+those that are left. With stage weights W_j >= 0 the loss of a query is
+
+    l = sum_j W_j [ log Z_{y_j} - f_j ],   Z_g = sum_{k: y_k <= g} e^{f_k}
+
+where tied documents share their stage, as Breslow's rule for the Cox model has it, or with ``ties="order"`` come in row
+order as in print (then every document is a grade of its own). With c_k = sum_{j: y_j >= y_k} W_j / Z_{y_j}, and e_k the
+same with Z^2,
+
+    gradient_k = e^{f_k} c_k - W_k,   H_kk = e^{f_k} c_k - e^{2 f_k} e_k
+    (H v)_k = e^{f_k} [ v_k c_k - sum_{j: y_j >= y_k} W_j vbar_{y_j} / Z_{y_j} ],   vbar_g = sum_{k: y_k <= g} e^{f_k} v_k / Z_g
+
+All sums are prefix or suffix sums over grades: O(n). Z_g is kept as e^{m_g} S_g with m_g the largest score in it, since
+a grade may lie hundreds below the list's maximum: scores 0, -800, -801 would give 0/0 otherwise.
+
+- ListMLE: Xia et al., *Listwise approach to learning to rank* (2008); here eq. 2 of He, *Cost-Sensitive Learning for
+  Listwise Ranking Functions* (2016). W = 1.
+- CsRgList: He (2016), eq. 3. W_j = pcf^{y_j} / n_{y_j}, n_g the number of documents of grade g. (Eq. 5 of the paper, the
+  second derivative, lacks an exp and is written as a vector; H above is derived from eq. 3.)
+- WeightedPL: Tran, Phung, Venkatesh, *Learning Rank Functionals* (2011), eq. 10-12, table 8.
+- ReversePL: the same, eq. 13: the list is built from the bottom,
+
+      l = sum_i W_i [ f_i + log sum_{j: y_j >= y_i} e^{-f_j} ]
+
+  which is the loss above at -f with the grades reversed. (In print the inner sum runs over the worse documents; those
+  not yet eliminated are the better ones, and as printed the best document would be pushed down.)
+
+On a list of a single grade these losses pull the scores together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from boostlist.gains import Gain, check_gain
+from boostlist.losses.base import VALUE, KernelLoss, Traits
+from boostlist.losses.weights import Grades, StageWeights, check_choice, check_grades, stage_weights
+from boostlist.parallel import kernel, longest
+
+if TYPE_CHECKING:
+    from boostlist._typing import AnyArray, FloatArray
+    from boostlist.queries import Queries
+
+Ties = Literal["breslow", "order"]
+
+
+@kernel
+def _forward(f, sign, order, first, last, document, p, m, S):  # type: ignore[no-untyped-def]
+    """Fill p_i = e^{x_i - m_g}, m_g and S_g for the scores x = sign * f, grades ascending."""
+    top, total = -np.inf, 0.0
+    begin = document[first]
+    for g in range(first, last):
+        low, high = document[g], document[g + 1]
+        new_top = top
+        for i in range(low, high):
+            x = sign * f[order[i]]
+            p[i - begin] = x
+            new_top = max(new_top, x)
+        if new_top > top:
+            total *= np.exp(top - new_top)
+            top = new_top
+        for i in range(low - begin, high - begin):
+            p[i] = np.exp(p[i] - top)
+            total += p[i]
+        m[g - first] = top
+        S[g - first] = total
+
+
+@kernel
+def _plackett_luce(  # type: ignore[no-untyped-def]
+    lo, hi, start, weight, f, need, value, gradient, diag, sign, order, level_start, document, W
+):
+    p = np.empty(longest(lo, hi, start))
+    m = np.empty(longest(lo, hi, level_start))
+    S = np.empty_like(m)
+    for q in range(lo, hi):
+        rows = slice(start[q], start[q + 1])
+        fq, gradient_q, diag_q = f[rows], gradient[rows], diag[rows]
+        first, last = level_start[q], level_start[q + 1]
+        begin = document[first]
+        _forward(fq, sign, order, first, last, document, p, m, S)
+        c = e = loss = 0.0
+        top = m[last - first - 1]
+        for g in range(last - 1, first - 1, -1):
+            low, high = document[g], document[g + 1]
+            if m[g - first] < top:
+                t = np.exp(m[g - first] - top)
+                c *= t
+                e *= t * t
+                top = m[g - first]
+            total = S[g - first]
+            c += (high - low) * W[g] / total
+            e += (high - low) * W[g] / (total * total)
+            for i in range(low, high):
+                pi = p[i - begin]
+                pc = pi * c
+                gradient_q[order[i]] = weight[q] * sign * (pc - W[g])
+                diag_q[order[i]] = weight[q] * max(pc - pi * pi * e, 0.0)
+            if need & VALUE and W[g] > 0:
+                gap = 0.0
+                for i in range(low, high):
+                    gap += top - sign * fq[order[i]]
+                loss += W[g] * (gap + (high - low) * np.log(total))
+        value[q] = loss
+
+
+@kernel
+def _plackett_luce_hessp(  # type: ignore[no-untyped-def]
+    lo, hi, start, weight, f, v, out, sign, order, level_start, document, W
+):
+    p = np.empty(longest(lo, hi, start))
+    m = np.empty(longest(lo, hi, level_start))
+    S = np.empty_like(m)
+    vbar = np.empty_like(m)
+    for q in range(lo, hi):
+        rows = slice(start[q], start[q + 1])
+        vq, out_q = v[rows], out[rows]
+        first, last = level_start[q], level_start[q + 1]
+        begin = document[first]
+        _forward(f[rows], sign, order, first, last, document, p, m, S)
+        pv, top = 0.0, m[0]
+        for g in range(first, last):
+            if m[g - first] > top:
+                pv *= np.exp(top - m[g - first])
+                top = m[g - first]
+            for i in range(document[g], document[g + 1]):
+                pv += p[i - begin] * vq[order[i]]
+            vbar[g - first] = pv / S[g - first]
+        c = d = 0.0
+        for g in range(last - 1, first - 1, -1):
+            low, high = document[g], document[g + 1]
+            if m[g - first] < top:
+                t = np.exp(m[g - first] - top)
+                c *= t
+                d *= t
+                top = m[g - first]
+            stage = (high - low) * W[g] / S[g - first]
+            c += stage
+            d += stage * vbar[g - first]
+            for i in range(low, high):
+                out_q[order[i]] = weight[q] * p[i - begin] * (vq[order[i]] * c - d)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlackettLuce(KernelLoss):
+    """Common part of the family: the ties rule and the kernels.
+
+    Parameters
+    ----------
+    ties
+        ``"breslow"``: tied documents share their stage, whatever their row order. ``"order"``: of tied documents the
+        first row counts as the best, as the papers print it.
+    """
+
+    ties: Ties = "breslow"
+
+    reverse: ClassVar[bool] = False
+    traits = Traits(diag="exact", convex=True, shift_invariant=True, cost="n")
+    kernel = staticmethod(_plackett_luce)
+    hessp_kernel = staticmethod(_plackett_luce_hessp)
+
+    def __post_init__(self) -> None:
+        check_choice("ties", self.ties, Ties)
+
+    def stage_weights(self, queries: Queries) -> FloatArray:
+        """Return W for each level of the queries."""
+        raise NotImplementedError
+
+    def tables(self, queries: Queries) -> tuple[AnyArray | float, ...]:
+        """Return the direction, the levels and their stage weights."""
+        W, levels = self.stage_weights(queries), queries.levels
+        if self.ties == "order":
+            W, levels = np.repeat(W, levels.count), levels.untied(queries)
+        if self.reverse:
+            W, levels = levels.flip(W), levels.descending(queries)
+        return -1.0 if self.reverse else 1.0, levels.order, levels.start, levels.document, W
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListMLE(PlackettLuce):
+    """Likelihood of the ideal ranking under Plackett-Luce: every stage weighs 1.
+
+    Parameters
+    ----------
+    ties
+        As for `PlackettLuce`.
+
+    References
+    ----------
+    Xia, Liu, Wang, Zhang, Li: Listwise approach to learning to rank. ICML 2008.
+    """
+
+    def stage_weights(self, queries: Queries) -> FloatArray:
+        """Return W = 1."""
+        return np.ones_like(queries.levels.label)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightedPL(PlackettLuce):
+    """Plackett-Luce likelihood with stages weighted by grade or position.
+
+    Parameters
+    ----------
+    ties
+        As for `PlackettLuce`.
+    weights
+        Table 8: ``"uniform"`` 1, ``"grade"`` y, ``"sqrt_grade"``, ``"gain"`` R, ``"reciprocal"`` 1/pi, ``"log"``
+        1/log(1 + pi), with pi = 1 + the number of better documents.
+    gain
+        Gain in R: ``"exp2"``, ``"linear"`` or a table by grade.
+    grades
+        Label set for R; None for the labels seen when binding. Give it when shards of a data set must agree.
+
+    References
+    ----------
+    Tran, Phung, Venkatesh: Learning rank functionals: an empirical study. 2011. Eq. 10-12, table 8.
+    """
+
+    weights: StageWeights = "reciprocal"
+    gain: Gain = "exp2"
+    grades: Grades = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("weights", self.weights, StageWeights)
+        object.__setattr__(self, "gain", check_gain(self.gain))
+        object.__setattr__(self, "grades", check_grades(self.grades))
+
+    def stage_weights(self, queries: Queries) -> FloatArray:
+        """Return the weights of table 8."""
+        return stage_weights(self.weights, queries, self.gain, self.grades)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReversePL(WeightedPL):
+    """Plackett-Luce built from the bottom: at each stage the worst of the remaining documents is eliminated.
+
+    Parameters
+    ----------
+    ties, weights, gain, grades
+        As for `WeightedPL`.
+
+    References
+    ----------
+    Tran, Phung, Venkatesh: Learning rank functionals: an empirical study. 2011. Eq. 13 with its sum mended, table 8.
+    """
+
+    weights: StageWeights = "log"
+    reverse = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class CsRgList(PlackettLuce):
+    """Cost-sensitive listwise loss: better grades cost more, and each grade counts once however many documents it has.
+
+    Parameters
+    ----------
+    ties
+        As for `PlackettLuce`.
+    pcf
+        Penalty coefficient >= 1: W_j = pcf^{y_j} / n_{y_j}.
+
+    References
+    ----------
+    He: Cost-sensitive learning for listwise ranking functions. 2016. Eq. 3.
+    """
+
+    pcf: float = 3.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (np.isfinite(self.pcf) and self.pcf >= 1):
+            raise ValueError(f"pcf must be finite and >= 1, got {self.pcf}")
+
+    def stage_weights(self, queries: Queries) -> FloatArray:
+        """Return W = pcf^y / n_y."""
+        levels = queries.levels
+        with np.errstate(over="ignore"):
+            W = self.pcf**levels.label / levels.count
+        if not np.isfinite(W).all():
+            raise ValueError(
+                f"pcf ** y overflows at label {levels.label.max():g} with pcf={self.pcf:g}; rescale the labels or lower pcf"
+            )
+        return W
