@@ -1,0 +1,246 @@
+"""Metrics of graded relevance: DCG, NDCG, AvgNDCG and ERR.
+
+With g_r the gain and R_r the stopping probability of the document at rank r,
+
+    DCG@k = sum over r <= k of g_r d(r),    d(r) = 1 / log2(1 + r),    g = 2^y - 1
+    NDCG@k = DCG@k / the largest DCG@k of any order
+    AvgNDCG@K = (NDCG@1 + ... + NDCG@K) / K
+    ERR@k = sum over r <= k of (R_r / r) prod over s < r of (1 - R_s),    R = (2^y - 1) / 2^y_max
+
+DCG and NDCG: Järvelin and Kekäläinen, TOIS 2002, with the gain and discount of Burges et al., ICML 2005. ERR: Chapelle
+et al., CIKM 2009, algorithm 2. AvgNDCG: the criterion of the cs-RgList paper and, over all ranks, LETOR's "MeanNDCG".
+"""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from boostlist._typing import FloatArray
+from boostlist.gains import Gain, check_gain, gains
+from boostlist.metrics.base import BoundMetric, check_choice
+from boostlist.metrics.ranking import RankingMetric, ideal_sum, most_ranks, rank, ranked_gains, tie_order
+from boostlist.parallel import kernel, over_queries
+from boostlist.queries import Queries, frozen
+
+Discount = Literal["log2", "letor"]
+"""Discount of rank r: ``"log2"`` is 1 / log2(1 + r); ``"letor"``, of LETOR's scripts, is 1, 1, then 1 / log2(r)."""
+
+
+@dataclass(frozen=True)
+class _Discounted(RankingMetric):
+    """What DCG, NDCG and AvgNDCG share."""
+
+    _: KW_ONLY
+    gain: Gain = "exp2"
+    discount: Discount = "log2"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "gain", check_gain(self.gain))
+        check_choice("discount", self.discount, ("log2", "letor"))
+
+    def discounts(self, queries: Queries) -> FloatArray:
+        """Return the discount of each rank that counts."""
+        r = np.arange(1.0, self.ranks(queries) + 1)
+        return np.asarray(1 / np.log2(1 + r if self.discount == "log2" else np.maximum(r, 2)))
+
+
+@dataclass(frozen=True)
+class DCG(_Discounted):
+    """Discounted cumulative gain, the sum of g_r d(r) over the first k ranks.
+
+    Parameters
+    ----------
+    k
+        Number of ranks that count; None for all.
+    gain
+        ``"exp2"`` for 2^y - 1, ``"linear"`` for y, or the gains of the grades 0, 1, 2, ...
+    discount
+        ``"log2"`` for 1 / log2(1 + r), ``"letor"`` for 1 at ranks 1 and 2, then 1 / log2(r).
+    ties
+        Order of equal scores: ``"stable"`` by row, ``"worst"``, ``"best"``, or ``"average"`` over all orders.
+    empty
+        Value of a query whose documents all have gain 0: 0, 1 or ``"skip"``.
+    short
+        A list shorter than k: ``"pad"`` takes missing documents as not relevant, ``"zero"`` scores the query 0.
+
+    Examples
+    --------
+    >>> from boostlist import Queries, metrics
+    >>> queries = Queries.from_sizes([2, 0, 1], sizes=[3])
+    >>> metrics.DCG(3).mean([0.3, 0.2, 0.1], queries)  # 3 / log2(2) + 0 / log2(3) + 1 / log2(4)
+    3.5
+    """
+
+    prefix: ClassVar[str] = "dcg"
+
+    _: KW_ONLY
+    short: Literal["pad", "zero"] = "pad"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("short", self.short, ("pad", "zero"))
+
+    def bind(self, queries: Queries) -> BoundMetric:  # noqa: D102
+        gain = gains(queries.labels, self.gain)
+        discount = self.discounts(queries)
+        ideal = ideal_sum(queries, gain, discount)
+        divisor = self._divisor(ideal)
+        if self.k is not None and self.short == "zero":
+            divisor = np.where(queries.sizes < self.k, np.inf, divisor)
+        return self.bind_sum(queries, gain, discount, divisor=divisor, empty=ideal == 0)
+
+    def _divisor(self, ideal: FloatArray) -> FloatArray:
+        return np.ones_like(ideal)
+
+
+@dataclass(frozen=True)
+class NDCG(DCG):
+    """DCG divided by the largest DCG of any order of the list: 1 for the ideal order.
+
+    Parameters
+    ----------
+    k, gain, discount, ties, empty, short
+        As for `DCG`.
+
+    Examples
+    --------
+    >>> from boostlist import Queries, metrics
+    >>> queries = Queries.from_sizes([2, 0, 1], sizes=[3])
+    >>> round(metrics.NDCG(3).mean([0.3, 0.2, 0.1], queries), 4)  # 3.5 / (3 / log2(2) + 1 / log2(3))
+    0.9639
+    """
+
+    prefix: ClassVar[str] = "ndcg"
+
+    def _divisor(self, ideal: FloatArray) -> FloatArray:
+        return ideal
+
+
+@dataclass(frozen=True)
+class AvgNDCG(_Discounted):
+    """Mean of NDCG@1, NDCG@2, ..., NDCG@k.
+
+    Parameters
+    ----------
+    k
+        The last cut-off, 10 unless given; None for the length of each list.
+    gain, discount, ties, empty
+        As for `DCG`.
+    short
+        NDCG@j of a list shorter than j: ``"pad"`` takes missing documents as not relevant, so that it is the NDCG of
+        the whole list; ``"zero"`` takes it as 0; ``"cut"`` leaves it out of the mean.
+    """
+
+    prefix: ClassVar[str] = "avgndcg"
+
+    k: int | None = 10
+    _: KW_ONLY
+    short: Literal["pad", "zero", "cut"] = "pad"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("short", self.short, ("pad", "zero", "cut"))
+
+    def bind(self, queries: Queries) -> BoundMetric:  # noqa: D102
+        gain = frozen(gains(queries.labels, self.gain))
+        sizes = queries.sizes
+        cutoffs = sizes if self.k is None or self.short == "cut" else np.full_like(sizes, self.k)
+        ranks = np.minimum(sizes, self.ranks(queries))
+        if self.k is not None:
+            cutoffs = np.minimum(cutoffs, self.k)
+        # How often NDCG at the last rank of the list counts.
+        last = cutoffs - ranks + 1 if self.short == "pad" else np.ones_like(sizes)
+        offset = np.cumsum(ranks) - ranks
+        weight = np.empty(int(ranks.sum()))
+        args = (gain, self.ranks(queries), frozen(self.discounts(queries)), frozen(last), frozen(offset))
+        over_queries(_average_weights, queries.start, queries.start, *args, weight)
+        empty = np.maximum.reduceat(gain, queries.start[:-1]) == 0 if len(sizes) else np.zeros(0, np.bool_)
+        return self.bind_sum(queries, gain, weight, divisor=cutoffs.astype(np.float64), empty=empty, offset=offset)
+
+
+@kernel
+def _average_weights(lo, hi, start, gain, k, discount, last, offset, weight):  # type: ignore[no-untyped-def]
+    # With I_j the ideal DCG@j, the sum over j of NDCG@j is a weighted sum of gains: rank r has the weight
+    # d(r) x sum over j >= r of 1 / I_j.
+    ranks = most_ranks(lo, hi, start, k)
+    order, ideal = np.empty(ranks, np.int64), np.empty(ranks)
+    for q in range(lo, hi):
+        a, b = start[q], start[q + 1]
+        m = ranked_gains(gain[a:b], gain[a:b], k, False, order, ideal)
+        w = weight[offset[q] : offset[q] + m]
+        if ideal[0] == 0:
+            w[:] = 0
+            continue
+        for r in range(m):
+            ideal[r] = ideal[r] * discount[r] + (ideal[r - 1] if r > 0 else 0.0)
+        total = 0.0
+        for r in range(m - 1, -1, -1):
+            total += (last[q] if r == m - 1 else 1) / ideal[r]
+            w[r] = discount[r] * total
+
+
+@dataclass(frozen=True)
+class ERR(RankingMetric):
+    """Expected reciprocal rank: 1 / the rank at which a user stops who is satisfied by grade y with probability R.
+
+    Parameters
+    ----------
+    k
+        Number of ranks that count; None for all.
+    max_grade
+        The largest grade of the scale, y_max in R = (2^y - 1) / 2^y_max. None takes the largest label of the data set:
+        give it a number where values over several data sets are to be compared.
+    ties
+        Order of equal scores: ``"stable"`` by row, ``"worst"`` or ``"best"``.
+    empty
+        Value of a query whose documents all have grade 0: 0, 1 or ``"skip"``.
+
+    Examples
+    --------
+    >>> from boostlist import Queries, metrics
+    >>> queries = Queries.from_sizes([2, 0, 1], sizes=[3])
+    >>> metrics.ERR(max_grade=2).mean([0.3, 0.2, 0.1], queries)  # 3/4 + 1/4 x 1/4 / 3
+    0.7708333333333334
+    """
+
+    prefix: ClassVar[str] = "err"
+
+    _: KW_ONLY
+    max_grade: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("ties of ERR", self.ties, ("stable", "worst", "best"))
+        if self.max_grade is not None and not 0 < self.max_grade < 1000:
+            raise ValueError(f"max_grade must lie between 0 and 1000, got {self.max_grade!r}")
+
+    def bind(self, queries: Queries) -> BoundMetric:  # noqa: D102
+        labels = queries.labels
+        y_max = labels.max(initial=0) if self.max_grade is None else self.max_grade
+        bad = np.flatnonzero(labels > y_max)
+        if bad.size:
+            raise ValueError(f"labels[{bad[0]}] is {labels[bad[0]]:g}, above max_grade={y_max:g} of {self.name}")
+        R = gains(labels, "exp2") / np.exp2(y_max)
+        order = tie_order(queries, self.ties)
+        args = (frozen(R if order is None else R[order]), self.ranks(queries))
+        empty = np.maximum.reduceat(R, queries.start[:-1]) == 0 if queries.n_queries else np.zeros(0, np.bool_)
+        return BoundMetric(self, queries, _err, args, np.ones(queries.n_queries), empty, order)
+
+
+@kernel
+def _err(lo, hi, start, f, R, k, out):  # type: ignore[no-untyped-def]
+    ranks = most_ranks(lo, hi, start, k)
+    order, best = np.empty(ranks, np.int64), np.empty(ranks)
+    for q in range(lo, hi):
+        a, b = start[q], start[q + 1]
+        m = rank(f[a:b], k, order, best)
+        err, going_on = 0.0, 1.0
+        for r in range(m):
+            R_r = R[a + order[r]]
+            err += going_on * R_r / (r + 1)
+            going_on *= 1 - R_r
+        out[q] = err
