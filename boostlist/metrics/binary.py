@@ -45,7 +45,19 @@ class _Binary(RankingMetric):
 
 
 @dataclass(frozen=True)
-class Precision(_Binary):
+class _AtRank(_Binary):
+    """What precision and recall share: they mean nothing over a whole list."""
+
+    k: int = field()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.k is None:
+            raise ValueError(f"{self.prefix} needs a cut-off k, got None")
+
+
+@dataclass(frozen=True)
+class Precision(_AtRank):
     """Share of relevant documents among the first k.
 
     Parameters
@@ -72,7 +84,6 @@ class Precision(_Binary):
 
     prefix: ClassVar[str] = "p"
 
-    k: int = field()
     _: KW_ONLY
     short: Literal["pad", "cut", "zero"] = "pad"
 
@@ -90,7 +101,7 @@ class Precision(_Binary):
 
 
 @dataclass(frozen=True)
-class Recall(_Binary):
+class Recall(_AtRank):
     """Share of the relevant documents that stand among the first k.
 
     Parameters
@@ -107,8 +118,6 @@ class Recall(_Binary):
     """
 
     prefix: ClassVar[str] = "recall"
-
-    k: int = field()
 
     def bind(self, queries: Queries) -> BoundMetric:  # noqa: D102
         relevant, n_relevant = self.relevance(queries)

@@ -21,7 +21,7 @@ import numpy as np
 from boostlist._typing import FloatArray
 from boostlist.gains import Gain, check_gain, gains
 from boostlist.metrics.base import BoundMetric, check_choice
-from boostlist.metrics.ranking import RankingMetric, ideal_sum, most_ranks, rank, ranked_gains, tie_order
+from boostlist.metrics.ranking import RankingMetric, ideal_sum, most_ranks, rank, ranked_gains, tie_order, without_gain
 from boostlist.parallel import kernel, over_queries
 from boostlist.queries import Queries, frozen
 
@@ -87,14 +87,13 @@ class DCG(_Discounted):
     def bind(self, queries: Queries) -> BoundMetric:  # noqa: D102
         gain = gains(queries.labels, self.gain)
         discount = self.discounts(queries)
-        ideal = ideal_sum(queries, gain, discount)
-        divisor = self._divisor(ideal)
+        divisor = self._divisor(queries, gain, discount)
         if self.k is not None and self.short == "zero":
-            divisor = np.where(queries.sizes < self.k, np.inf, divisor)
-        return self.bind_sum(queries, gain, discount, divisor=divisor, empty=ideal == 0)
+            divisor[queries.sizes < self.k] = np.inf
+        return self.bind_sum(queries, gain, discount, divisor=divisor, empty=without_gain(queries, gain))
 
-    def _divisor(self, ideal: FloatArray) -> FloatArray:
-        return np.ones_like(ideal)
+    def _divisor(self, queries: Queries, gain: FloatArray, discount: FloatArray) -> FloatArray:
+        return np.ones(queries.n_queries)
 
 
 @dataclass(frozen=True)
@@ -116,8 +115,8 @@ class NDCG(DCG):
 
     prefix: ClassVar[str] = "ndcg"
 
-    def _divisor(self, ideal: FloatArray) -> FloatArray:
-        return ideal
+    def _divisor(self, queries: Queries, gain: FloatArray, discount: FloatArray) -> FloatArray:
+        return ideal_sum(queries, gain, discount)
 
 
 @dataclass(frozen=True)
@@ -147,19 +146,16 @@ class AvgNDCG(_Discounted):
 
     def bind(self, queries: Queries) -> BoundMetric:  # noqa: D102
         gain = frozen(gains(queries.labels, self.gain))
-        sizes = queries.sizes
-        cutoffs = sizes if self.k is None or self.short == "cut" else np.full_like(sizes, self.k)
-        ranks = np.minimum(sizes, self.ranks(queries))
-        if self.k is not None:
-            cutoffs = np.minimum(cutoffs, self.k)
-        # How often NDCG at the last rank of the list counts.
-        last = cutoffs - ranks + 1 if self.short == "pad" else np.ones_like(sizes)
+        ranks = np.minimum(queries.sizes, self.ranks(queries))
+        cutoffs = ranks if self.k is None or self.short == "cut" else np.full_like(ranks, self.k)
+        # How often the NDCG at the last rank of the list counts.
+        last = cutoffs - ranks + 1 if self.short == "pad" else np.ones_like(ranks)
         offset = np.cumsum(ranks) - ranks
         weight = np.empty(int(ranks.sum()))
         args = (gain, self.ranks(queries), frozen(self.discounts(queries)), frozen(last), frozen(offset))
         over_queries(_average_weights, queries.start, queries.start, *args, weight)
-        empty = np.maximum.reduceat(gain, queries.start[:-1]) == 0 if len(sizes) else np.zeros(0, np.bool_)
-        return self.bind_sum(queries, gain, weight, divisor=cutoffs.astype(np.float64), empty=empty, offset=offset)
+        divisor, empty = cutoffs.astype(np.float64), without_gain(queries, gain)
+        return self.bind_sum(queries, gain, weight, divisor=divisor, empty=empty, offset=offset)
 
 
 @kernel
@@ -227,8 +223,7 @@ class ERR(RankingMetric):
         R = gains(labels, "exp2") / np.exp2(y_max)
         order = tie_order(queries, self.ties)
         args = (frozen(R if order is None else R[order]), self.ranks(queries))
-        empty = np.maximum.reduceat(R, queries.start[:-1]) == 0 if queries.n_queries else np.zeros(0, np.bool_)
-        return BoundMetric(self, queries, _err, args, np.ones(queries.n_queries), empty, order)
+        return BoundMetric(self, queries, _err, args, np.ones(queries.n_queries), without_gain(queries, R), order)
 
 
 @kernel

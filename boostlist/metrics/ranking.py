@@ -94,6 +94,11 @@ class RankingMetric(Metric):
         return BoundMetric(self, queries, weighted_gains, args, divisor, empty, order)
 
 
+def without_gain(queries: Queries, gain: FloatArray) -> NDArray[np.bool_]:
+    """Return whether all documents of a query have gain 0, for each query."""
+    return np.add.reduceat(gain > 0, queries.start[:-1]) == 0 if queries.n_queries else np.zeros(0, np.bool_)
+
+
 def ideal_sum(queries: Queries, gain: FloatArray, weight: FloatArray) -> FloatArray:
     """Return the largest sum of gain x weight that any order of each query reaches, for weights that do not rise."""
     offset, ideal = np.zeros(queries.n_queries, np.int64), np.empty(queries.n_queries)

@@ -1,0 +1,50 @@
+"""Early stopping of XGBoost on a boostlist metric.
+
+XGBoost minimises a custom metric unless its name begins with one of a few that it knows (auc, pre, map, ndcg): on
+``"mrr"`` or ``"err@10"`` it would stop at once and keep the worst round. LightGBM is told the direction by the metric.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from boostlist.metrics import Metric
+
+
+def xgboost_early_stopping(
+    metric: Metric, rounds: int, *, data_name: str | None = None, save_best: bool = False, min_delta: float = 0.0
+) -> Any:
+    """Return a callback for ``xgb.train`` or ``xgb.cv`` that stops on the metric, in the metric's own direction.
+
+    Parameters
+    ----------
+    metric
+        The metric; it is also to be passed as ``custom_metric=``.
+    rounds
+        Number of rounds without improvement after which training stops.
+    data_name
+        Name, in ``evals=``, of the data to look at; the last one if None.
+    save_best
+        Whether the model returned ends at the best round.
+    min_delta
+        Smallest change that counts as an improvement.
+
+    Examples
+    --------
+    >>> import xgboost as xgb
+    >>> from boostlist import boosters, metrics
+    >>> stop = boosters.xgboost_early_stopping(metrics.MRR(), rounds=20)
+    >>> stop.maximize
+    True
+    """
+    import xgboost as xgb
+
+    return xgb.callback.EarlyStopping(
+        rounds=rounds,
+        metric_name=metric.name,
+        data_name=data_name,
+        maximize=metric.higher_is_better,
+        save_best=save_best,
+        min_delta=min_delta,
+    )
