@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -25,7 +26,7 @@ def check_gain(gain: Gain) -> Gain:
             raise ValueError(f'gain must be "exp2", "linear" or a table of gains by grade, got {gain!r}')
         return gain
     table = tuple(float(value) for value in gain)
-    rising = all(low <= high for low, high in zip(table[:-1], table[1:], strict=True))
+    rising = all(low <= high for low, high in pairwise(table))
     if not table or not np.isfinite(table).all() or table[0] < 0 or not rising:
         raise ValueError(f"a gain table holds finite gains >= 0 that do not fall from grade to grade, got {table}")
     return table

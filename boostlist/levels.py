@@ -78,7 +78,8 @@ class Levels:
 
     def sum_by_query(self, values: FloatArray) -> FloatArray:
         """Sum one value per level over the levels of each query."""
-        return np.bincount(self.query, weights=values, minlength=len(self.start) - 1)
+        total: FloatArray = np.bincount(self.query, weights=values, minlength=len(self.start) - 1).astype(np.float64)
+        return total
 
     def sum_below(self, values: FloatArray) -> FloatArray:
         """Sum one value per level over the lower levels of the same query."""
@@ -97,7 +98,7 @@ class Levels:
     def flip(self, values: FloatArray) -> FloatArray:
         """Reverse one value per level within each query."""
         query = self.query
-        return values[self.start[query] + self.start[query + 1] - 1 - np.arange(len(values))]
+        return np.take(values, self.start[query] + self.start[query + 1] - 1 - np.arange(len(values)))
 
     def descending(self, queries: Queries) -> Levels:
         """Return the same levels from the highest grade to the lowest; positions count from the bottom."""

@@ -18,7 +18,7 @@ from boostlist.losses import registry
 
 _CLASSES = {loss.__name__: loss for loss in registry.values()}
 
-__all__ = [*registry, *_CLASSES]  # noqa: PLE0604 # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [*registry, *_CLASSES]
 
 
 def __getattr__(name: str) -> Any:

@@ -13,14 +13,13 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from boostlist._typing import IntArray
-
-_F = TypeVar("_F", bound=Callable[..., Any])
 
 # Below this many documents the hand-over to another thread costs more than it saves.
 _MIN_DOCUMENTS = 8_192
@@ -32,9 +31,9 @@ _pool: ThreadPoolExecutor | None = None
 _threads: int | None = None
 
 
-def kernel(function: _F) -> _F:
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a kernel: no GIL, cached on disk, IEEE division (x / 0 is inf, not an exception)."""
-    compiled: _F = njit(cache=True, nogil=True, error_model="numpy")(function)
+    compiled: Callable[..., Any] = njit(cache=True, nogil=True, error_model="numpy")(function)
     return compiled
 
 
@@ -115,7 +114,7 @@ def over_queries(kernel: Callable[..., None], start: IntArray, *args: Any) -> No
     ranges = min(threads * _RANGES_PER_THREAD, queries)
     cuts = np.searchsorted(start, np.linspace(0, documents, ranges + 1))
     cuts[0], cuts[-1] = 0, queries
-    bounds = [(int(lo), int(hi)) for lo, hi in zip(cuts[:-1], cuts[1:], strict=True) if lo < hi]
+    bounds = [(int(lo), int(hi)) for lo, hi in pairwise(cuts) if lo < hi]
     pool = _executor(threads)
     futures = [pool.submit(kernel, lo, hi, *args) for lo, hi in bounds]
     for future in futures:

@@ -99,8 +99,8 @@ class Queries:
             raise ValueError(f"sizes[{q}] is {sizes[q]}: a query has at least one document; drop queries without any")
         if sizes.sum() != len(labels):
             raise ValueError(
-                f"sizes sum to {sizes.sum():,} but there are {len(labels):,} labels; sizes must hold the number of rows "
-                "of each query, in row order (to pass one id per row, use Queries.from_qid)"
+                f"sizes sum to {sizes.sum():,} but there are {len(labels):,} labels; sizes must hold the number "
+                "of rows of each query, in row order (to pass one id per row, use Queries.from_qid)"
             )
         return cls._checked(labels, np.concatenate(([0], np.cumsum(sizes))), query_weight)
 
@@ -148,7 +148,7 @@ class Queries:
         weight = np.ones(queries) if query_weight is None else _vector(query_weight, "query_weight")
         if len(weight) != queries:
             raise ValueError(
-                f"query_weight has {len(weight):,} entries but there are {queries:,} queries; it holds one weight a query"
+                f"query_weight has {len(weight):,} entries but there are {queries:,} queries; give one weight a query"
             )
         bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
         if bad.size:
@@ -192,7 +192,8 @@ class Queries:
         array = np.ascontiguousarray(f, dtype=np.float64)
         if array.shape != self.labels.shape:
             raise ValueError(f"scores have shape {array.shape} but there are {self.n_documents:,} documents")
-        # One pass: any inf or nan makes the sum of squares inf or nan. So do finite scores above 1e154, hence the second look.
+        # One quick pass: any inf or nan makes the sum of squares inf or nan. So do finite scores above 1e154, hence
+        # the second look.
         if not np.isfinite(np.dot(array, array)):
             bad = np.flatnonzero(~np.isfinite(array))
             if bad.size:
@@ -227,7 +228,8 @@ def query_boundaries(qid: ArrayLike) -> IntArray:
         seen = np.maximum.accumulate(codes[heads])
         row = int(heads[1:][codes[heads[1:]] <= seen[:-1]][0])
         raise ValueError(
-            f"qid {ids[row : row + 1].tolist()[0]!r} reappears at row {row} after rows of another query; the rows of a query must be adjacent. "
-            'Sort first: order = np.argsort(qid, kind="stable"), then use X[order], y[order], qid[order]'
+            f"qid {ids[row : row + 1].tolist()[0]!r} reappears at row {row} after rows of another query; the rows of a "
+            'query must be adjacent. Sort first: order = np.argsort(qid, kind="stable"), then use X[order], y[order], '
+            "qid[order]"
         )
     return np.append(heads, len(ids)).astype(np.int64)

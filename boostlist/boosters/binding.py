@@ -125,8 +125,8 @@ def read_xgboost(dmatrix: Any) -> HostLists:
     weight = dmatrix.get_weight()
     if len(weight) not in (0, len(sizes)):
         raise ValueError(
-            f"the xgboost.DMatrix has {len(weight):,} weights and {len(sizes):,} queries; with queries set, XGBoost takes "
-            "one weight a query, not one a document"
+            f"the xgboost.DMatrix has {len(weight):,} weights and {len(sizes):,} queries; with queries set, XGBoost "
+            "takes one weight a query, not one a document"
         )
     return HostLists(dmatrix, dmatrix.get_label(), sizes, weight if len(weight) else None)
 
@@ -169,8 +169,8 @@ _entries: dict[int, _Entry] = {}
 def bound_once(lists: HostLists, key: Hashable, bind: Callable[[HostLists], _T]) -> _T:
     """Return what ``bind(lists)`` made for this key and data set, making it if there is none or the data has changed.
 
-    Keys are compared by value, so a copy of an objective - LightGBM deep-copies its parameters - finds what the original
-    bound. Data sets are compared by identity and then by labels, groups and weights, and are held weakly.
+    Keys are compared by value, so a copy of an objective - LightGBM deep-copies its parameters - finds what the
+    original bound. Data sets are compared by identity and then by labels, groups and weights, and are held weakly.
     """
     name = id(lists.owner)
 

@@ -71,7 +71,7 @@ class BoundLoss(ABC):
 
     @abstractmethod
     def evaluate(self, f: FloatArray, need: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the loss of each query without its weight, gradient and diagonal; parts not needed may be anything."""
+        """Return each query's loss without its weight, gradient and diagonal; what is not needed may be anything."""
 
     def hessp(self, f: ArrayLike) -> Callable[[ArrayLike], FloatArray]:
         """Return the function v -> H v at the scores f.
@@ -82,7 +82,7 @@ class BoundLoss(ABC):
             If the loss has no true curvature to offer.
         """
         raise NotImplementedError(
-            f"{self.loss!r} offers no Hessian-vector product: its Hessian is not positive semi-definite or not defined. "
+            f"{self.loss!r} offers no Hessian-vector product: its Hessian is indefinite or not defined. "
             "Use a first-order solver such as L-BFGS"
         )
 

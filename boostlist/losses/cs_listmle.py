@@ -4,8 +4,8 @@ Olinto, *Kernelized Cost-Sensitive Listwise Ranking* (2016), eq. 3.14-3.21, afte
 
     l = 1/DCG sum_j beta_j log2( 1 + sum_{t: y_t < y_j} alpha_jt e^{f_t - f_j} )
 
-With the discount b(r) = 1 / log2(1 + r), its slope Db(r) = -ln 2 / ((1 + r) ln^2(1 + r)) for r <= k and 0 beyond, the gain
-a and the label position pi, DCG = sum over pi_j <= k of a_j b(pi_j), and weights w_jt = alpha_jt beta_j
+With the discount b(r) = 1 / log2(1 + r), its slope Db(r) = -ln 2 / ((1 + r) ln^2(1 + r)) for r <= k and 0 beyond, the
+gain a, the label position pi, DCG = sum over pi_j <= k of a_j b(pi_j), and weights w_jt = alpha_jt beta_j
 
 - ``weights="ndcg"`` (theorem 3): w_jt = c_j + c_t, c = -a Db(pi), beta_j = sum_t w_jt. Then l + C2 >= 1 - NDCG@k with
   C2 = [ sum_i a_i / log2(1 + k) (dropped for k = None) + sum over tied pairs of (c_i + c_j) ] / DCG.
@@ -15,14 +15,15 @@ A query with DCG = 0 contributes nothing, nor does a document with beta_j = 0. W
 T_j = sum_{t: y_t < y_j} w_jt e^{f_t} / beta_j, r_j = 1 / (e^{f_j} + T_j) and q = T r,
 
     gradient_i = kappa ( e^{f_i} V_i - beta_i q_i ),   V_i = sum_{j: y_j > y_i} w_ji r_j
-    H_ii = kappa ( beta_i q_i (1 - q_i) + e^{f_i} V_i - e^{2 f_i} Q_i ),   Q_i = sum_{j: y_j > y_i} w_ji^2 r_j^2 / beta_j
+    H_ii = kappa ( beta_i q_i (1 - q_i) + e^{f_i} V_i - e^{2 f_i} Q_i )
+    Q_i = sum_{j: y_j > y_i} w_ji^2 r_j^2 / beta_j
     (H v)_i = kappa ( beta_i (1 - q_i)(v_i - vbar_i) + e^{f_i} [ v_i V_i - sum_{j: y_j > y_i} w_ji r_j vbar_j ] )
     vbar_j = (1 - q_j) v_j + r_j sum_{t: y_t < y_j} w_jt e^{f_t} v_t / beta_j
 
 (H is derived from l; eq. 3.21 and 4.3 of the thesis are not its second derivative.) Both weightings are separable in j
 and t, so T, V and Q are sums over grades: O(n), also when all labels differ, where the thesis needs O(n^2). For "ndcg"
-they are sums of r times powers of c; for "grade" the same moments are taken about the current grade and moved from grade
-to grade by non-negative steps, since y_j - y_t taken apart would cancel.
+they are sums of r times powers of c; for "grade" the same moments are taken about the current grade and moved from
+grade to grade by non-negative steps, since y_j - y_t taken apart would cancel.
 
 Every sum of exponentials is relative to the largest score in it: r_j to m_<, the largest score among lower grades, and
 V, Q to m_<=, that of grades up to the document's own.
@@ -50,7 +51,7 @@ _NEAR = 300.0
 
 @kernel
 def _lower_sum(graded, c, beta, g, first, E, F):  # type: ignore[no-untyped-def]
-    """Return (T_g, F) from E and F, sums over the grades below g; for "grade", F = sum (y_{g-1} - y_t) e^{f_t} moves on."""
+    """Return T_g and F, given E and F over the grades below g; for "grade", F = sum (y_g - y_t) e^{f_t} moves along."""
     if graded:
         if g > first:
             F += (c[g] - c[g - 1]) * E

@@ -10,15 +10,16 @@ order as in print (then every document is a grade of its own). With c_k = sum_{j
 same with Z^2,
 
     gradient_k = e^{f_k} c_k - W_k,   H_kk = e^{f_k} c_k - e^{2 f_k} e_k
-    (H v)_k = e^{f_k} [ v_k c_k - sum_{j: y_j >= y_k} W_j vbar_{y_j} / Z_{y_j} ],   vbar_g = sum_{k: y_k <= g} e^{f_k} v_k / Z_g
+    (H v)_k = e^{f_k} [ v_k c_k - sum_{j: y_j >= y_k} W_j vbar_{y_j} / Z_{y_j} ]
+    vbar_g = sum_{k: y_k <= g} e^{f_k} v_k / Z_g
 
 All sums are prefix or suffix sums over grades: O(n). Z_g is kept as e^{m_g} S_g with m_g the largest score in it, since
 a grade may lie hundreds below the list's maximum: scores 0, -800, -801 would give 0/0 otherwise.
 
 - ListMLE: Xia et al., *Listwise approach to learning to rank* (2008); here eq. 2 of He, *Cost-Sensitive Learning for
   Listwise Ranking Functions* (2016). W = 1.
-- CsRgList: He (2016), eq. 3. W_j = pcf^{y_j} / n_{y_j}, n_g the number of documents of grade g. (Eq. 5 of the paper, the
-  second derivative, lacks an exp and is written as a vector; H above is derived from eq. 3.)
+- CsRgList: He (2016), eq. 3. W_j = pcf^{y_j} / n_{y_j}, n_g the number of documents of grade g. (Eq. 5, the second
+  derivative, lacks an exp and is written as a vector; H above is derived from eq. 3.)
 - WeightedPL: Tran, Phung, Venkatesh, *Learning Rank Functionals* (2011), eq. 10-12, table 8.
 - ReversePL: the same, eq. 13: the list is built from the bottom,
 
@@ -50,8 +51,8 @@ Ties = Literal["breslow", "order"]
 
 
 @kernel
-def _forward(f, sign, order, first, last, document, p, m, S):  # type: ignore[no-untyped-def]
-    """Fill p_i = e^{x_i - m_g}, m_g and S_g for the scores x = sign * f, grades ascending."""
+def _forward(f, sign, order, first, last, document, p, m, own, lower):  # type: ignore[no-untyped-def]
+    """Fill p_i = e^{x_i - m_g} for the scores x = sign * f, m_g, and S_g = own_g + lower_g, grades ascending."""
     top, total = -np.inf, 0.0
     begin = document[first]
     for g in range(first, last):
@@ -64,11 +65,14 @@ def _forward(f, sign, order, first, last, document, p, m, S):  # type: ignore[no
         if new_top > top:
             total *= np.exp(top - new_top)
             top = new_top
+        grade = 0.0
         for i in range(low - begin, high - begin):
             p[i] = np.exp(p[i] - top)
-            total += p[i]
+            grade += p[i]
         m[g - first] = top
-        S[g - first] = total
+        own[g - first] = grade
+        lower[g - first] = total
+        total += grade
 
 
 @kernel
@@ -77,13 +81,13 @@ def _plackett_luce(  # type: ignore[no-untyped-def]
 ):
     p = np.empty(longest(lo, hi, start))
     m = np.empty(longest(lo, hi, level_start))
-    S = np.empty_like(m)
+    own, lower = np.empty_like(m), np.empty_like(m)
     for q in range(lo, hi):
         rows = slice(start[q], start[q + 1])
         fq, gradient_q, diag_q = f[rows], gradient[rows], diag[rows]
         first, last = level_start[q], level_start[q + 1]
         begin = document[first]
-        _forward(fq, sign, order, first, last, document, p, m, S)
+        _forward(fq, sign, order, first, last, document, p, m, own, lower)
         c = e = loss = 0.0
         top = m[last - first - 1]
         for g in range(last - 1, first - 1, -1):
@@ -93,19 +97,24 @@ def _plackett_luce(  # type: ignore[no-untyped-def]
                 c *= t
                 e *= t * t
                 top = m[g - first]
-            total = S[g - first]
-            c += (high - low) * W[g] / total
-            e += (high - low) * W[g] / (total * total)
+            n, below = high - low, lower[g - first]
+            S = own[g - first] + below
+            stage = W[g] / S
+            e += n * stage / S
             for i in range(low, high):
                 pi = p[i - begin]
-                pc = pi * c
-                gradient_q[order[i]] = weight[q] * sign * (pc - W[g])
-                diag_q[order[i]] = weight[q] * max(pc - pi * pi * e, 0.0)
+                # The grade's own stage, n p / S - 1, as (n p - own) - lower: a list in perfect order keeps its digits.
+                gradient_q[order[i]] = weight[q] * sign * (pi * c + stage * ((n * pi - own[g - first]) - below))
+                diag_q[order[i]] = weight[q] * max(pi * (c + n * stage) - pi * pi * e, 0.0)
+            c += n * stage
             if need & VALUE and W[g] > 0:
-                gap = 0.0
-                for i in range(low, high):
-                    gap += top - sign * fq[order[i]]
-                loss += W[g] * (gap + (high - low) * np.log(total))
+                if n == 1 and below <= own[g - first]:
+                    loss += W[g] * np.log1p(below / own[g - first])
+                else:
+                    gap = 0.0
+                    for i in range(low, high):
+                        gap += top - sign * fq[order[i]]
+                    loss += W[g] * (gap + n * np.log(S))
         value[q] = loss
 
 
@@ -115,14 +124,13 @@ def _plackett_luce_hessp(  # type: ignore[no-untyped-def]
 ):
     p = np.empty(longest(lo, hi, start))
     m = np.empty(longest(lo, hi, level_start))
-    S = np.empty_like(m)
-    vbar = np.empty_like(m)
+    own, lower, vbar = np.empty_like(m), np.empty_like(m), np.empty_like(m)
     for q in range(lo, hi):
         rows = slice(start[q], start[q + 1])
         vq, out_q = v[rows], out[rows]
         first, last = level_start[q], level_start[q + 1]
         begin = document[first]
-        _forward(f[rows], sign, order, first, last, document, p, m, S)
+        _forward(f[rows], sign, order, first, last, document, p, m, own, lower)
         pv, top = 0.0, m[0]
         for g in range(first, last):
             if m[g - first] > top:
@@ -130,7 +138,7 @@ def _plackett_luce_hessp(  # type: ignore[no-untyped-def]
                 top = m[g - first]
             for i in range(document[g], document[g + 1]):
                 pv += p[i - begin] * vq[order[i]]
-            vbar[g - first] = pv / S[g - first]
+            vbar[g - first] = pv / (own[g - first] + lower[g - first])
         c = d = 0.0
         for g in range(last - 1, first - 1, -1):
             low, high = document[g], document[g + 1]
@@ -139,7 +147,7 @@ def _plackett_luce_hessp(  # type: ignore[no-untyped-def]
                 c *= t
                 d *= t
                 top = m[g - first]
-            stage = (high - low) * W[g] / S[g - first]
+            stage = (high - low) * W[g] / (own[g - first] + lower[g - first])
             c += stage
             d += stage * vbar[g - first]
             for i in range(low, high):
@@ -284,6 +292,7 @@ class CsRgList(PlackettLuce):
             W = self.pcf**levels.label / levels.count
         if not np.isfinite(W).all():
             raise ValueError(
-                f"pcf ** y overflows at label {levels.label.max():g} with pcf={self.pcf:g}; rescale the labels or lower pcf"
+                f"pcf ** y overflows at label {levels.label.max():g} with pcf={self.pcf:g}; "
+                "rescale the labels or lower pcf"
             )
         return W

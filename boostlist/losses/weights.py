@@ -1,4 +1,4 @@
-"""What a grade counts for: label sets, relevance R, and the stage weights of table 8.
+"""What a grade counts for: label sets, relevance R, the stage weights of table 8 and the pair weights of table 9.
 
 Tran, Phung, Venkatesh, *Learning Rank Functionals: An Empirical Study* (2011), tables 8 and 9. There a document of
 grade y is worth R = (2^y - 1) / 2^|L|; here R = a / (2 a_max + 1) with the gain a, which for a = 2^y - 1 is
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 StageWeights = Literal["uniform", "grade", "sqrt_grade", "gain", "reciprocal", "log"]
 """Weights by grade y or label position pi: 1, y, sqrt(y), R, 1/pi, 1/log(1 + pi)."""
+
+PairWeights = Literal["uniform", "grade", "gain", "dcg"]
+"""Weights of a pair y_i > y_j: 1, y_i - y_j, R_i - R_j, (R_i - R_j)(eta_i - eta_j), with eta = 1 / log(1 + pi)."""
+
+Normalizer = Literal["documents", "pairs", "dcg"] | None
+"""What a query's pair weights are divided by: the number of documents, of pairs, the ideal DCG sum R eta, or nothing."""
 
 Grades = tuple[float, ...] | None
 """The label set: every grade that may occur, or None for those seen when binding."""
@@ -86,3 +92,50 @@ def stage_weights(scheme: StageWeights, queries: Queries, gain: Gain, grades: Gr
             return 1 / levels.position
         case "log":
             return 1 / np.log1p(levels.position)
+
+
+def pair_weights(
+    scheme: PairWeights, queries: Queries, gain: Gain, grades: Grades
+) -> tuple[float, float, FloatArray, FloatArray]:
+    """Return alpha, beta and, for each level of the queries, A and B: V_ij = (alpha + A_i - A_j)(beta + B_i - B_j).
+
+    A and B rise with the grade, so that both factors are >= 0 for y_i >= y_j: no sum of weights ever cancels.
+    """
+    levels = queries.levels
+    zero = np.zeros_like(levels.label)
+    match scheme:
+        case "uniform":
+            return 1.0, 1.0, zero, zero
+        case "grade":
+            return 0.0, 1.0, levels.label, zero
+        case "gain":
+            return 0.0, 1.0, relevance(levels.label, queries, gain, grades), zero
+        case "dcg":
+            return 0.0, 0.0, relevance(levels.label, queries, gain, grades), 1 / np.log1p(levels.position)
+
+
+def pair_scale(scheme: Normalizer, queries: Queries, gain: Gain, grades: Grades) -> FloatArray:
+    """Return for each query the factor on its pair weights; 0 where the query has one grade only, or no ideal DCG."""
+    levels = queries.levels
+    count = levels.count.astype(np.float64)
+    pairs = levels.sum_by_query(count * levels.sum_below(count))
+    match scheme:
+        case None:
+            divisor = np.ones_like(pairs)
+        case "documents":
+            divisor = queries.sizes.astype(np.float64)
+        case "pairs":
+            divisor = pairs
+        case "dcg":
+            R = relevance(levels.label, queries, gain, grades)
+            divisor = levels.sum_by_query(R * discount_sums(queries, None))
+    return np.divide(1, divisor, out=np.zeros_like(pairs), where=(divisor > 0) & (pairs > 0))
+
+
+def discount_sums(queries: Queries, k: int | None) -> FloatArray:
+    """Return for each level the sum of 1 / log(1 + r) over the ranks r <= k that its documents hold in an ideal ranking."""
+    levels = queries.levels
+    discount = 1 / np.log1p(np.arange(1, queries.sizes.max(initial=0) + 1))
+    discount[k:] = 0.0
+    total = np.concatenate(([0.0], np.cumsum(discount)))
+    return total[levels.position + levels.count - 1] - total[levels.position - 1]

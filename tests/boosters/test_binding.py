@@ -1,0 +1,161 @@
+"""Reading the hosts' data, and binding once per data set."""
+
+from __future__ import annotations
+
+import copy
+import gc
+
+import lightgbm as lgb
+import numpy as np
+import pytest
+import xgboost as xgb
+
+from boostlist import Queries
+from boostlist.boosters import binding
+from boostlist.losses import CsListMLE, ListMLE
+from boostlist.losses.base import KernelLoss
+
+SIZES = np.array([3, 4, 2])
+LABELS = np.array([2, 0, 1, 0, 0, 3, 1, 1, 0], dtype=np.float32)
+SCORES = np.linspace(-1, 1, 9)
+X = np.random.default_rng(0).normal(size=(9, 2))
+
+
+def lightgbm_data(**fields):
+    return lgb.Dataset(
+        X, LABELS, **{"group": SIZES, **fields}, params={"verbose": -1, "min_data_in_bin": 1}
+    ).construct()
+
+
+def xgboost_data(**fields):
+    dmatrix = xgb.DMatrix(X, LABELS)
+    dmatrix.set_info(**{"group": SIZES, **fields})
+    return dmatrix
+
+
+@pytest.fixture
+def bindings(monkeypatch):
+    """Count how often a loss is bound."""
+    calls = []
+    bind = KernelLoss.bind
+    monkeypatch.setattr(KernelLoss, "bind", lambda self, queries: calls.append(self) or bind(self, queries))
+    return calls
+
+
+@pytest.mark.parametrize("data", [lightgbm_data, xgboost_data])
+def test_bound_once_per_data_set(bindings, data):
+    dataset = data()
+    loss = CsListMLE()
+    first = loss(SCORES, dataset)
+    for _ in range(3):
+        np.testing.assert_array_equal(copy.deepcopy(loss)(SCORES, dataset), first)
+    assert len(bindings) == 1
+    loss(SCORES, data())
+    assert len(bindings) == 2
+    ListMLE()(SCORES, dataset)
+    loss(SCORES, dataset)
+    assert bindings[2:] == [ListMLE()]
+
+
+@pytest.mark.parametrize("data", [lightgbm_data, xgboost_data])
+@pytest.mark.parametrize("change", ["label", "group", "weight"])
+def test_changed_data_is_bound_again(data, change):
+    dataset = data()
+    loss = ListMLE()
+    before = loss(SCORES, dataset)
+    sizes, labels, weight = SIZES, LABELS, None
+    if change == "label":
+        labels = LABELS[::-1].copy()
+        dataset.set_label(labels)
+    elif change == "group":
+        sizes = SIZES[::-1].copy()
+        dataset.set_group(sizes)
+    else:
+        weight = np.array([1.0, 3.0, 2.0])
+        dataset.set_weight(weight if data is xgboost_data else np.repeat(weight, SIZES))
+    after = loss(SCORES, dataset)
+    assert not np.array_equal(before, after)
+    bound = loss.bind(Queries.from_sizes(labels, sizes, weight))
+    gradient, diag = bound.gradient_hessian(SCORES)
+    at_zero = bound.gradient_hessian(np.zeros(9))[1]
+    scale = 1 / at_zero[at_zero > 0].mean()
+    np.testing.assert_allclose(after[0], scale * gradient, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(after[1], np.maximum(scale * diag, 1e-6 * scale * diag.mean()), rtol=1e-5)
+
+
+@pytest.mark.parametrize("data", [lightgbm_data, xgboost_data])
+def test_data_sets_can_be_collected(data):
+    gc.collect()
+    known = len(binding._entries)
+    dataset = data()
+    CsListMLE()(SCORES, dataset)
+    assert len(binding._entries) == known + 1
+    del dataset
+    gc.collect()
+    assert len(binding._entries) == known
+
+
+def test_only_the_last_few_losses_are_kept():
+    dataset = lightgbm_data()
+    for k in range(1, 30):
+        CsListMLE(k=k)(SCORES, dataset)
+    assert len(binding._entries[id(dataset)].bound) == binding._Entry._KEEP
+
+
+def test_arrays_are_bound_once_and_followed(bindings):
+    labels, loss = LABELS.copy(), ListMLE()
+    first = loss(labels, SCORES, None, SIZES)
+    np.testing.assert_array_equal(loss(labels, SCORES, None, SIZES), first)
+    assert len(bindings) == 1
+    labels[0] = 0
+    assert not np.array_equal(loss(labels, SCORES, None, SIZES), first)
+    np.testing.assert_array_equal(loss(list(LABELS), SCORES, None, SIZES), first)
+
+
+def test_all_three_ways_of_calling_agree():
+    loss = CsListMLE()
+    by_lightgbm = loss(SCORES, lightgbm_data())
+    np.testing.assert_array_equal(loss(SCORES, xgboost_data()), by_lightgbm)
+    np.testing.assert_array_equal(loss(SCORES.astype(np.float32), xgboost_data())[0].dtype, np.float32)
+    np.testing.assert_array_equal(loss(LABELS, SCORES, None, SIZES), by_lightgbm)
+
+
+def test_scores_are_never_written_to():
+    scores = SCORES.copy()
+    CsListMLE()(scores, lightgbm_data())
+    np.testing.assert_array_equal(scores, SCORES)
+
+
+def test_weights_equal_within_a_query_are_query_weights():
+    weight = np.array([2.0, 0.5, 1.0])
+    by_document = ListMLE()(LABELS, SCORES, np.repeat(weight, SIZES), SIZES)
+    by_query = ListMLE()(SCORES, xgboost_data(weight=weight))
+    np.testing.assert_array_equal(by_document, by_query)
+    assert not np.array_equal(by_document, ListMLE()(LABELS, SCORES, None, SIZES))
+
+
+def test_unequal_weights_multiply_gradient_and_diagonal():
+    weight = np.array([1, 2, 3, 1, 1, 1, 0.5, 2, 0])
+    objective = ListMLE().objective(scale=1)
+    gradient, diag = objective(LABELS, SCORES, weight, SIZES)
+    plain_gradient, plain_diag = objective(LABELS, SCORES, None, SIZES)
+    np.testing.assert_allclose(gradient, weight * plain_gradient, rtol=1e-6)
+    np.testing.assert_allclose(diag, np.maximum(weight * plain_diag, 1e-6 * (weight * plain_diag).mean()), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: ListMLE()(SCORES, lgb.Dataset(X, LABELS).construct()), ValueError, "no queries.*group="),
+        (lambda: ListMLE()(SCORES, xgb.DMatrix(X, LABELS)), ValueError, "no queries.*qid="),
+        (lambda: ListMLE()(LABELS, SCORES), ValueError, "LGBMRanker"),
+        (lambda: ListMLE()(SCORES, "data"), TypeError, "second argument is a str"),
+        (lambda: ListMLE()(SCORES, xgboost_data(weight=np.ones(9))), ValueError, "9 weights and 3 queries"),
+        (lambda: ListMLE()(LABELS, SCORES, np.full(9, np.nan), SIZES), ValueError, r"weight\[0\] is nan"),
+        (lambda: ListMLE()(-LABELS, SCORES, None, SIZES), ValueError, r"labels\[0\] is -2.0"),
+        (lambda: ListMLE()(LABELS, SCORES, None, SIZES[:2]), ValueError, "sizes sum to 7"),
+    ],
+)
+def test_unusable_data_is_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import boostlist
+from boostlist import Queries
+from boostlist.losses import CsListMLE
+from boostlist.parallel import kernel, over_queries
+
+
+@kernel
+def count(lo, hi, calls):
+    for q in range(lo, hi):
+        calls[q] += 1
+
+
+@pytest.fixture(autouse=True)
+def default_threads():
+    yield
+    boostlist.set_threads(None)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 16])
+def test_every_query_is_handled_once(threads):
+    boostlist.set_threads(threads)
+    rng = np.random.default_rng(0)
+    for queries in (1, 2, 7, 500):
+        start = np.concatenate(([0], np.cumsum(rng.integers(1, 90_000 // queries, queries))))
+        calls = np.zeros(queries, np.int64)
+        over_queries(count, start, calls)
+        assert (calls == 1).all()
+
+
+def large_bound(seed=0):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(5, 100, 500)
+    queries = Queries.from_sizes(rng.integers(0, 5, sizes.sum()), sizes)
+    return CsListMLE().bind(queries), rng.normal(size=sizes.sum())
+
+
+def test_two_python_threads_at_once():
+    boostlist.set_threads(2)
+    bound, f = large_bound()
+    expected = bound.gradient_hessian(f)
+    failures = []
+
+    def work():
+        for _ in range(30):
+            if not np.array_equal(bound.gradient_hessian(f), expected):
+                failures.append("differs")
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not failures
+
+
+def _child(connection):
+    bound, f = large_bound()
+    connection.send(bound.gradient_hessian(f))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_works():
+    boostlist.set_threads(2)
+    bound, f = large_bound()
+    expected = bound.gradient_hessian(f)  # the parent's pool has threads now, which the child will not have
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_child, args=(theirs,))
+    process.start()
+    assert ours.poll(60), "the forked process hangs"
+    np.testing.assert_array_equal(ours.recv(), expected)
+    process.join(10)
+    assert process.exitcode == 0
+
+
+def test_thread_count_by_environment(monkeypatch):
+    monkeypatch.setenv("BOOSTLIST_THREADS", "3")
+    assert boostlist.get_threads() == 3
+    boostlist.set_threads(5)
+    assert boostlist.get_threads() == 5
+    boostlist.set_threads(None)
+    monkeypatch.setenv("BOOSTLIST_THREADS", "many")
+    with pytest.raises(ValueError, match="BOOSTLIST_THREADS"):
+        boostlist.get_threads()
+    with pytest.raises(ValueError, match="at least 1"):
+        boostlist.set_threads(0)
+
+
+def test_import_is_light():
+    """Neither host nor a compiler is loaded by `import boostlist`, and no host by the objectives."""
+    code = (
+        "import sys, boostlist; heavy = {'numba', 'pandas', 'lightgbm', 'xgboost', 'sklearn'} & set(sys.modules); "
+        "assert not heavy, heavy; from boostlist import objectives; objectives.cs_listmle; boostlist.Queries; "
+        "hosts = {'lightgbm', 'xgboost'} & set(sys.modules); assert not hosts, hosts"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
