@@ -22,6 +22,8 @@ def bindings(monkeypatch):
     """Count how often metrics are bound."""
     counts = {}
     for metric in metrics.registry.values():
+        if "bind" not in vars(metric):  # inherited, and counted there
+            continue
         original = metric.bind
 
         def bind(self, queries, original=original):
@@ -88,7 +90,7 @@ def test_lgbm_ranker():
     queries = Queries.from_sizes(labels, sizes)
     for metric in METRICS:
         expected = metric.mean(ranker.predict(X), queries)
-        assert ranker.evals_result_["valid_0"][metric.name][-1] == pytest.approx(expected, abs=1e-12)
+        assert ranker.evals_result_["training"][metric.name][-1] == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
@@ -110,7 +112,9 @@ def test_xgboost_train_stops_in_the_right_direction(metric):
     )
     values = record["valid"][metric.name]
     queries = Queries.from_sizes(labels, sizes, np.arange(len(sizes)) % 3 + 1.0)
-    assert values[-1] == pytest.approx(metric.mean(booster.predict(valid, output_margin=True), queries), abs=1e-12)
+    assert values[-1] == pytest.approx(
+        metric.mean(booster.predict(valid, output_margin=True), queries), abs=1e-6
+    )  # XGBoost keeps six decimals
     assert booster.best_iteration == int(np.argmax(values))
     assert np.argmax(values) != np.argmin(values)
 
