@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from boostlist import Queries
+from boostlist.losses import CsRgList, ListMLE, ReversePL, WeightedPL
+from tests.losses.precise import hard_scores, value_gradient
+from tests.losses.references.plackett_luce import stage_weight
+
+
+@pytest.mark.parametrize("loss", [ListMLE(), CsRgList(), WeightedPL(), ReversePL(), ListMLE(ties="order")], ids=repr)
+def test_accuracy_at_extreme_scores(loss):
+    rng = np.random.default_rng(0)
+    sign = -1 if isinstance(loss, ReversePL) else 1
+    for _ in range(10):
+        n = int(rng.integers(2, 12))
+        y = rng.integers(0, 4, n).astype(float)
+        key = [(grade, -row) for row, grade in enumerate(y)] if loss.ties == "order" else list(y)
+        mass = [{t: 1.0 for t in range(n) if key[t] == key[j] or (key[t] < key[j]) == (sign > 0)} for j in range(n)]
+        weight = [stage_weight(loss, j, y, sorted(set(y))) for j in range(n)]
+        bound = loss.bind(Queries.from_sizes(y, [n]))
+        for f in hard_scores(rng, y):
+            value, gradient = value_gradient(sign * f, weight, mass)
+            ours_value, ours = bound.value_gradient(f)
+            scale = max(np.abs(gradient))
+            np.testing.assert_allclose(ours, sign * np.array(gradient), rtol=0, atol=1e-9 * max(scale, 1e-300))
+            np.testing.assert_allclose(ours_value, value, rtol=1e-9, atol=1e-300)
+
+
+def test_a_grade_far_below_the_maximum_keeps_its_gradient():
+    gradient, _ = ListMLE().bind(Queries.from_sizes([3, 2, 1, 0], [4])).gradient_hessian([0, -800, -801, -802])
+    stage = math.exp(-1) + math.exp(-2)
+    expected = 1 / (1 + stage) - 1  # the second stage, among -800, -801 and -802
+    assert gradient[0] == pytest.approx(0, abs=1e-12)
+    assert gradient[1] == pytest.approx(expected, rel=1e-12)
+    assert gradient[1] == pytest.approx(-0.335, abs=1e-3)
+
+
+def test_listmle_by_hand():
+    # Scores log 4, log 2, log 1 for the grades 2, 1, 0: stages 4/7, 2/3 and 1/1.
+    bound = ListMLE().bind(Queries.from_sizes([2, 1, 0], [3]))
+    assert bound.value(np.log([4, 2, 1])) == pytest.approx(math.log(7 / 4) + math.log(3 / 2))
+
+
+def test_reverse_pl_pulls_the_best_document_up():
+    gradient, _ = ReversePL().bind(Queries.from_sizes([2, 1, 0], [3])).gradient_hessian(np.zeros(3))
+    assert gradient[0] < 0 < gradient[2]
+
+
+def test_tied_rows_move_alike_under_breslow_only():
+    queries = Queries.from_sizes([1, 1, 0], [3])
+    shared, _ = ListMLE().bind(queries).gradient_hessian(np.zeros(3))
+    ordered, _ = ListMLE(ties="order").bind(queries).gradient_hessian(np.zeros(3))
+    assert shared[0] == shared[1]
+    assert ordered[0] == pytest.approx(1 / 3 - 1)
+    assert ordered[1] == pytest.approx(1 / 3 + 1 / 2 - 1)
+
+
+def test_label_set_makes_shards_agree():
+    whole = Queries.from_sizes([0, 1, 0, 4], [2, 2])
+    shard = Queries.from_sizes([0, 1], [2])
+    f = np.array([0.3, -0.1, 0.2, 0.5])
+    here = WeightedPL(weights="gain", grades=range(5)).bind(shard).per_query(f[:2])
+    assert here == WeightedPL(weights="gain").bind(whole).per_query(f)[:1]
+    assert here != WeightedPL(weights="gain").bind(shard).per_query(f[:2])
+    with pytest.raises(ValueError, match=r"label 4 is not in grades=\(0.0, 1.0\)"):
+        WeightedPL(weights="gain", grades=(1, 0)).bind(whole)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: CsRgList(pcf=0.5), "pcf must be finite and >= 1"),
+        (lambda: ListMLE(ties="efron"), "ties must be one of 'breslow', 'order'"),
+        (lambda: WeightedPL(weights="best"), "weights must be one of 'uniform'"),
+        (lambda: WeightedPL(gain="cubic"), 'gain must be "exp2"'),
+        (lambda: WeightedPL(gain=(0, 2, 1)), "do not fall"),
+        (lambda: WeightedPL(grades=(0, 0, 1)), "distinct"),
+        (lambda: CsRgList().bind(Queries.from_sizes([1000, 0], [2])), "overflows at label 1000"),
+        (lambda: WeightedPL(weights="gain").bind(Queries.from_sizes([2000, 0], [2])), 'use gain="linear"'),
+        (
+            lambda: WeightedPL(weights="gain", gain=(0, 1)).bind(Queries.from_sizes([1.5, 0], [2])),
+            "label 1.5 has no entry",
+        ),
+    ],
+)
+def test_bad_parameters_are_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
