@@ -1,0 +1,159 @@
+"""What every ranking estimator shares: reading queries and features, and scoring.
+
+An estimator is fitted with ``fit(X, y, qid=)``, ``fit(X, y, group=)``, or with a data frame X that has a column
+``"qid"``. The column is the first choice for cross-validation, since every splitter carries it along; it is never a
+feature, neither in ``fit`` nor in ``predict``. Query ids as an array reach an estimator inside scikit-learn's searches
+by metadata routing; sizes of groups cannot, since no splitter can cut them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from boostlist._typing import AnyArray, FloatArray
+from boostlist.queries import Queries
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+QID = "qid"
+
+
+class RankingEstimator(BaseEstimator):  # type: ignore[misc]
+    """Base of ranking estimators.
+
+    A subclass has ``fit(X, y, qid=None, group=None, query_weight=None)``, which begins with `_read_training`, and
+    ``predict(X)``, which begins with `_read_features`.
+    """
+
+    __metadata_request__fit = {"qid": True}  # noqa: RUF012
+    __metadata_request__score = {"qid": True}  # noqa: RUF012
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return the score of each row; a higher score ranks further up."""
+        raise NotImplementedError
+
+    def score(self, X: Any, y: ArrayLike, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> float:
+        """Return the mean NDCG@10 of the predicted ranking, with the defaults of `boostlist.metrics.NDCG`.
+
+        Parameters
+        ----------
+        X, y, qid, group
+            As for ``fit``.
+        """
+        from boostlist.metrics import NDCG
+
+        queries = self._read_queries(X, y, qid, group, None, "score")
+        return NDCG(k=10).mean(self.predict(X), queries)
+
+    def _read_training(
+        self,
+        X: Any,
+        y: ArrayLike,
+        qid: ArrayLike | None,
+        group: ArrayLike | None,
+        query_weight: ArrayLike | None,
+        missing: Literal["refuse", "keep"] = "refuse",
+    ) -> tuple[Any, Queries]:
+        """Return checked features, float32 or float64, dense or CSR, and the queries; remember number and names."""
+        queries = self._read_queries(X, y, qid, group, query_weight, "fit")
+        return self._checked_features(X, missing, reset=True), queries
+
+    def _read_features(self, X: Any, missing: Literal["refuse", "keep"] = "refuse") -> Any:
+        """Return checked features for prediction; their number and names must be those of the training data."""
+        check_is_fitted(self)
+        return self._checked_features(X, missing, reset=False)
+
+    def _read_queries(
+        self,
+        X: Any,
+        y: ArrayLike | None,
+        qid: ArrayLike | None,
+        group: ArrayLike | None,
+        query_weight: ArrayLike | None,
+        method: str,
+    ) -> Queries:
+        """Return the queries, from the arguments or else from the column ``qid`` of X."""
+        name = f"{type(self).__name__}.{method}"
+        if y is None:
+            raise ValueError(f"{name} needs the label of each row: pass y")
+        if qid is not None and group is not None:
+            raise ValueError(f"{name} got both qid and group; pass one of them")
+        if group is not None:
+            queries = Queries.from_sizes(y, group, query_weight)
+        else:
+            ids = qid if qid is not None else qid_column(X)
+            if ids is None:
+                raise ValueError(
+                    f"{name} needs the query of each row: pass qid= (an id for each row) or group= (the number of rows "
+                    f"of each query), or give X as a data frame with a column {QID!r}. In scikit-learn's searches and "
+                    "pipelines use that column, or switch metadata routing on, "
+                    "sklearn.set_config(enable_metadata_routing=True), and pass qid= to the search"
+                )
+            queries = Queries.from_qid(y, ids, query_weight)
+        rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        if rows != queries.n_documents:
+            raise ValueError(f"{name}: X has {rows:,} rows but y has {queries.n_documents:,}")
+        if not rows:
+            raise ValueError(f"{name}: there are no rows")
+        return queries
+
+    def _checked_features(self, X: Any, missing: Literal["refuse", "keep"], reset: bool) -> Any:
+        checked = validate_data(
+            self,
+            without_qid(X),
+            reset=reset,
+            accept_sparse="csr",
+            dtype=(np.float64, np.float32),
+            ensure_all_finite=False,
+        )
+        _refuse_non_finite(checked, missing, getattr(self, "feature_names_in_", None))
+        return checked
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+
+def qid_column(X: Any) -> Any:
+    """Return the column ``qid`` of a data frame, else None."""
+    return X[QID] if QID in getattr(X, "columns", ()) else None
+
+
+def without_qid(X: Any) -> Any:
+    """Return X without a column ``qid``."""
+    columns = getattr(X, "columns", ())
+    return X[[column for column in columns if column != QID]] if QID in columns else X
+
+
+def _refuse_non_finite(X: Any, missing: str, names: AnyArray | None) -> None:
+    """Raise a ValueError that names the first infinite, or if so wanted missing, feature."""
+    sparse = not isinstance(X, np.ndarray)
+    values = X.data if sparse else X
+    if not values.size:
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.sum(values)):  # one quick pass; a sum may overflow, hence the second look
+            return
+    step = max(1, 2**20 // max(1, values.shape[-1] if values.ndim > 1 else 1))
+    for begin in range(0, len(values), step):
+        block = values[begin : begin + step]
+        found = np.argwhere(np.isinf(block) if missing == "keep" else ~np.isfinite(block))
+        if not len(found):
+            continue
+        at = int(found[0][0]) + begin
+        row, column = (
+            (int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])) if sparse else (at, found[0][1])
+        )
+        feature = repr(str(names[column])) if names is not None else str(column)
+        value = values[at] if sparse else values[at, column]
+        raise ValueError(
+            f"X is {value} in row {row}, feature {feature}; features must be finite: fill or drop it first, "
+            "for example with sklearn.impute.SimpleImputer"
+        )
