@@ -1,0 +1,22 @@
+"""Ranking data: LETOR files and folds, a generator, and the sample that comes with the package."""
+
+from boostlist.datasets._reader import LetorError
+from boostlist.datasets.data import RankingData
+from boostlist.datasets.folds import Fold, load_fold, load_folds, load_sample, sample_folder
+from boostlist.datasets.generation import make_ranking, write_ranking
+from boostlist.datasets.letor import load_letor
+from boostlist.datasets.writing import write_letor
+
+__all__ = [
+    "Fold",
+    "LetorError",
+    "RankingData",
+    "load_fold",
+    "load_folds",
+    "load_letor",
+    "load_sample",
+    "make_ranking",
+    "sample_folder",
+    "write_letor",
+    "write_ranking",
+]

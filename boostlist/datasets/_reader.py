@@ -1,0 +1,364 @@
+"""The two passes over LETOR text, both by kernels on all threads.
+
+The first counts documents and features, so that the arrays are made once in their final size; the second reads the
+numbers into them. No more than a batch of text is in memory at a time, whatever the file's size.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from boostlist._typing import AnyArray, IntArray
+from boostlist.datasets._sources import READ_ERRORS, Source, Text, fill, open_texts
+from boostlist.datasets.data import RankingData
+
+MAX_LINE_BYTES = 4 << 20
+BATCH_BYTES = 12 << 20  # more than twice a line: what is left of one batch and the next line fit
+PIECE_BYTES = 128 << 10
+KEEP_BYTES = BATCH_BYTES  # text kept from the first pass for the second: small files are read and decompressed once
+EXCERPT_BYTES = 60
+
+
+class LetorError(ValueError):
+    """A text that is not LETOR data.
+
+    Attributes
+    ----------
+    file
+        Name of the file.
+    line, column
+        Where it is, counted from 1 (columns in bytes).
+    text
+        The offending text.
+    reason
+        What is wrong with it.
+    """
+
+    def __init__(self, file: str, line: int, column: int, text: str, reason: str) -> None:
+        super().__init__(file, line, column, text, reason)
+        self.file, self.line, self.column, self.text, self.reason = file, line, column, text, reason
+
+    def __str__(self) -> str:
+        found = f": {self.text!r}" if self.text else ""
+        return f"{self.file}, line {self.line}, column {self.column}{found}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class LetorOptions:
+    """How to read LETOR text; see `load_letor`."""
+
+    n_features: int | None = None
+    dtype: str = "float32"
+    sparse: bool | Literal["auto"] = "auto"
+    zero_based: bool = False
+    null: float = math.nan
+    absent: float = 0.0
+    comments: bool = False
+    sort: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dtype", np.dtype(self.dtype).name)
+        if self.dtype not in ("float32", "float64"):
+            raise ValueError(f"dtype must be float32 or float64, got {self.dtype}")
+        if self.sparse not in (True, False, "auto"):
+            raise ValueError(f'sparse must be True, False or "auto", got {self.sparse!r}')
+        for name, value in (("null", self.null), ("absent", self.absent)):
+            if not (value == 0 or math.isnan(value)):
+                raise ValueError(f"{name} must be 0 or nan, got {value!r}")
+        if self.sparse is True and math.isnan(self.absent):
+            raise ValueError("absent=nan needs sparse=False: what a sparse matrix does not store counts as 0")
+        if self.n_features is not None and self.n_features < 1:
+            raise ValueError(f"n_features must be at least 1, got {self.n_features}")
+
+
+def read(sources: list[Source], options: LetorOptions) -> RankingData:
+    """Read texts as one; see `load_letor`."""
+    buffer = np.empty(BATCH_BYTES, np.uint8)
+    with open_texts(sources) as texts:
+        plans, keep = [], KEEP_BYTES
+        for text in texts:
+            plan = _scan(text, buffer, keep)
+            plans.append(plan)
+            keep -= sum(batch.kept.nbytes for batch in plan.batches if batch.kept is not None)
+            if plan.error is not None:
+                break
+        reader = _Reader([batch for plan in plans for batch in plan.batches], options)
+        for plan in plans:
+            reader.read(plan, buffer)
+        if reader.rows == 0:
+            raise LetorError(texts[-1].name, plans[-1].lines + 1, 1, "", "there are no documents")
+    return reader.result()
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Whole lines, cut into pieces: where these begin, and how many lines, documents and features each holds."""
+
+    start: IntArray
+    lines: IntArray
+    rows: IntArray
+    entries: IntArray
+    highest_index: int
+    kept: AnyArray | None
+
+
+@dataclass
+class _Plan:
+    """What the first pass found in a text.
+
+    `error` is a line that is too long or does not end: it is raised when the lines before it have been read.
+    """
+
+    text: Text
+    batches: list[_Batch] = field(default_factory=list)
+    error: LetorError | None = None
+
+    @property
+    def lines(self) -> int:
+        return sum(int(batch.lines.sum()) for batch in self.batches)
+
+    def stop(self, column: int, found: bytes, reason: str) -> None:
+        self.error = LetorError(self.text.name, self.lines + 1, column, _shown(found), reason)
+
+    def stop_overlong(self) -> None:
+        self.stop(MAX_LINE_BYTES + 1, b"", f"the line is longer than {MAX_LINE_BYTES:,} bytes; is this LETOR text?")
+
+
+def _scan(text: Text, buffer: AnyArray, keep: int) -> _Plan:
+    """First pass: cut a text into batches and pieces, and count."""
+    from boostlist.datasets import _grammar
+
+    plan, filled = _Plan(text), 0
+    with text.open() as stream:
+        while plan.error is None:
+            try:
+                filled += fill(stream, buffer[filled:])
+            except READ_ERRORS as error:
+                plan.stop(1, b"", f"the file cannot be read beyond this line: {error}")
+                break
+            at_end = filled < len(buffer)
+            offsets = np.empty(filled // PIECE_BYTES + 2, np.int64)
+            pieces = _grammar.cut(buffer[:filled], PIECE_BYTES, offsets)
+            end = int(offsets[pieces])
+            _count(plan, buffer, offsets[: pieces + 1], keep=at_end and not plan.batches and end <= keep)
+            rest = filled - end
+            if plan.error is not None:
+                break
+            if rest > MAX_LINE_BYTES:
+                plan.stop_overlong()
+            elif at_end:
+                if rest:
+                    found = buffer[max(end, filled - EXCERPT_BYTES) : filled].tobytes()
+                    reason = "the file ends within this line: it seems cut off (if not, append a line end)"
+                    plan.stop(rest + 1, found, reason)
+                break
+            buffer[:rest] = buffer[end:filled].copy()
+            filled = rest
+    return plan
+
+
+def _count(plan: _Plan, buffer: AnyArray, start: IntArray, keep: bool) -> None:
+    """Count what the pieces hold and add them to the plan, up to the first line that is too long."""
+    from boostlist.datasets import _grammar
+    from boostlist.parallel import over_queries
+
+    lines, rows, entries, index, overlong = (np.empty(len(start) - 1, np.int64) for _ in range(5))
+    over_queries(_grammar.scan, start, start, buffer, MAX_LINE_BYTES, lines, rows, entries, index, overlong)
+    if overlong.max(initial=-1) >= 0:
+        first = int(overlong[overlong >= 0].min())
+        _count(plan, buffer, np.append(start[start < first], first), keep)
+        plan.stop_overlong()
+        return
+    kept = buffer[: start[-1]].copy() if keep else None
+    plan.batches.append(_Batch(start, lines, rows, entries, int(index.max(initial=-1)), kept))
+
+
+class _Reader:
+    """Second pass: the arrays, and how they are filled batch by batch."""
+
+    def __init__(self, batches: list[_Batch], options: LetorOptions) -> None:
+        self.options = options
+        self.base = 0 if options.zero_based else 1
+        self.rows = sum(int(batch.rows.sum()) for batch in batches)
+        entries = sum(int(batch.entries.sum()) for batch in batches)
+        found = max((batch.highest_index for batch in batches), default=-1) + 1 - self.base
+        self.width = options.n_features or max(found, 0)
+        dtype = np.dtype(options.dtype)
+        self.sparse = options.sparse is True or (
+            options.sparse == "auto"
+            and not math.isnan(options.absent)
+            and 2 * entries * (dtype.itemsize + 4) < self.rows * self.width * dtype.itemsize
+        )
+        try:
+            self.values = np.empty(entries if self.sparse else self.rows * self.width, dtype)
+        except (MemoryError, ValueError):
+            raise MemoryError(
+                f"X has {self.rows:,} documents x {self.width:,} features: too large for a dense {dtype} array; "
+                "use sparse=True"
+            ) from None
+        self.y, self.qid = np.empty(self.rows), np.empty(self.rows, np.int64)
+        self.indices = np.empty(entries if self.sparse else 0, np.int32)
+        self.indptr = np.zeros(self.rows + 1 if self.sparse else 0, np.int64)
+        self.spans = np.zeros((self.rows if options.comments else 0, 2), np.int64)
+        self.comments: list[str] = []
+        self.row = self.entry = 0
+        self.seen: set[int] = set()
+
+    def read(self, plan: _Plan, buffer: AnyArray) -> None:
+        """Read one text; raise its first error."""
+        lines = 0
+        with plan.text.open() as stream:
+            for batch in plan.batches:
+                text = batch.kept
+                if text is None:
+                    text = buffer[: batch.start[-1]]
+                    if fill(stream, text) < len(text):
+                        raise _changed(plan.text)
+                self._parse(plan.text, text, batch, lines)
+                lines += int(batch.lines.sum())
+        if plan.error is not None:
+            raise plan.error
+
+    def _parse(self, source: Text, text: AnyArray, batch: _Batch, lines: int) -> None:
+        from boostlist.datasets import _grammar
+        from boostlist.datasets._decimal import MAX_DIGITS
+        from boostlist.parallel import over_queries
+
+        start, options = batch.start, self.options
+        row = self.row + np.concatenate(([0], np.cumsum(batch.rows)))
+        entry = self.entry + np.concatenate(([0], np.cumsum(batch.entries)))
+        # A slow number has more than MAX_DIGITS bytes, so a piece cannot hold more of them than this.
+        slow_start = start // MAX_DIGITS + np.arange(len(start))
+        slow = np.empty((int(slow_start[-1]), 3), np.int64)
+        n_slow, n_rows, fault, where = (np.zeros(len(start) - 1, np.int64) for _ in range(4))
+        over_queries(
+            _grammar.parse, start, start, text, row, entry, slow_start,
+            self.width, self.base, options.null, options.absent, _largest(self.values.dtype),
+            self.y, self.qid, self.values, self.indices, self.indptr, self.spans, slow, n_slow, n_rows, fault, where,
+        )  # fmt: skip
+
+        faults = np.flatnonzero(fault)
+        last = int(faults[0]) if faults.size else len(start) - 2
+        stop = int(row[last] + n_rows[last]) if last >= 0 else self.row
+        # Where in the text reading would have stopped, the token to show, and why; the earliest counts.
+        stops = [(int(where[p]), int(where[p]), int(fault[p])) for p in faults[:1]]
+        spans = [slow[slow_start[p] : slow_start[p] + n_slow[p]] for p in range(last + 1)]
+        stops += self._slow_numbers(text, np.concatenate(spans) if spans else slow)
+        if not options.sort:
+            stops += self._scattered(text, start, row, stop)
+        if stops:
+            _, token, code = min(stops)
+            if code == _grammar.CHANGED:
+                raise _changed(source)
+            raise self._error(source, text, token, code, lines)
+        if stop < row[-1] or (self.sparse and self.indptr[stop] < entry[-1]):
+            raise _changed(source)
+        if options.comments:
+            raw = text.tobytes()
+            self.comments += [
+                raw[a:b].strip().decode("utf-8", "surrogateescape") for a, b in self.spans[self.row : stop].tolist()
+            ]
+        self.row, self.entry = stop, int(entry[-1])
+
+    def _slow_numbers(self, text: AnyArray, slow: IntArray) -> list[tuple[int, int, int]]:
+        """Convert numbers of many digits by Python's float(); return the first that is too large."""
+        from boostlist.datasets import _grammar
+
+        for token, end, target in slow.tolist():
+            value = float(text[token:end].tobytes().rpartition(b":")[2])
+            if target < 0:
+                if math.isinf(value):
+                    return [(token, token, _grammar.LABEL_RANGE)]
+                self.y[-1 - target] = value
+            else:
+                if abs(value) > _largest(self.values.dtype):
+                    return [(token, token, _grammar.VALUE_RANGE)]
+                self.values[target] = value
+        return []
+
+    def _scattered(self, text: AnyArray, start: IntArray, row: IntArray, stop: int) -> list[tuple[int, int, int]]:
+        """Return the first document whose query had ended before, if there is one."""
+        ids = self.qid[self.row : stop]
+        before = self.qid[self.row - 1] if self.row else None
+        heads = [0] if len(ids) and ids[0] != before else []
+        heads += (1 + np.flatnonzero(ids[1:] != ids[:-1])).tolist()
+        for head in heads:
+            query = int(ids[head])
+            if query in self.seen:
+                return [_locate(text, start, row, self.row + head)]
+            self.seen.add(query)
+        return []
+
+    def _error(self, source: Text, text: AnyArray, token: int, code: int, lines: int) -> LetorError:
+        before = text[:token].tobytes()
+        column = token - before.rfind(b"\n")
+        after = text[token : token + EXCERPT_BYTES].tobytes().partition(b"\n")[0]
+        found = after.replace(b"\t", b" ").partition(b" ")[0] or before[token - column + 1 :]
+        reason = _reasons(self.base, self.width, self.values.dtype.name)[code]
+        return LetorError(source.name, lines + before.count(b"\n") + 1, column, _shown(found), reason)
+
+    def result(self) -> RankingData:
+        """Return the data when all texts have been read."""
+        X: Any = self.values.reshape(self.rows, self.width) if not self.sparse else None
+        if self.sparse:
+            from scipy.sparse import csr_matrix
+
+            X = csr_matrix((self.values, self.indices, self.indptr), shape=(self.rows, self.width))
+        comments = np.array(self.comments, dtype=object) if self.options.comments else None
+        data = RankingData(X, self.y, self.qid, comments=comments)
+        return data.grouped() if self.options.sort else data
+
+
+def _locate(text: AnyArray, start: IntArray, row: IntArray, document: int) -> tuple[int, int, int]:
+    """Return where the fields of a document end, and where its query id is, as a stop of reading."""
+    from boostlist.datasets import _grammar
+
+    p = int(np.searchsorted(row, document, side="right")) - 1
+    position, skip = int(start[p]), document - int(row[p])
+    for line in text[position : start[p + 1]].tobytes().split(b"\n"):
+        fields = line.partition(b"#")[0]
+        if fields.strip(b" \t\r"):
+            if skip == 0:
+                return position + len(fields), position + fields.index(b"qid:"), _grammar.SCATTERED
+            skip -= 1
+        position += len(line) + 1
+    raise AssertionError("the document is in this piece")
+
+
+def _reasons(base: int, width: int, dtype: str) -> dict[int, str]:
+    from boostlist.datasets import _grammar
+
+    first = "" if base == 0 else "; if the file counts features from 0, use zero_based=True"
+    return {
+        _grammar.LABEL: "a line begins with a label, a decimal number",
+        _grammar.LABEL_RANGE: "this label is too large for float64",
+        _grammar.NO_QID: "after the label there must be qid: and a query id",
+        _grammar.QID: f"a query id is a whole number of at most {2**63 - 1}",
+        _grammar.FEATURE: "a feature is written index:value, with a whole number as index",
+        _grammar.INDEX_LOW: f"features are counted from {base}{first}",
+        _grammar.INDEX_ORDER: "the indices of a line must rise",
+        _grammar.INDEX_HIGH: f"this index is above {width - 1 + base}, the last of {width:,} features",
+        _grammar.VALUE: "a value is a decimal number such as -1.5e-3, or NULL",
+        _grammar.VALUE_RANGE: f"this value is too large for {dtype}",
+        _grammar.NUL: "a NUL byte: this is not text, or the file is damaged",
+        _grammar.SCATTERED: "this query's documents are not adjacent: other queries lie between; use sort=True",
+    }
+
+
+def _largest(dtype: np.dtype[Any]) -> float:
+    """Return the largest float64 that is still finite when rounded to dtype."""
+    # Halfway between the largest float32 and 2^128 rounds to even, that is to infinity.
+    return float(np.finfo(dtype).max if dtype == np.float64 else np.nextafter(2.0**128 - 2.0**103, 0))
+
+
+def _shown(found: bytes) -> str:
+    cut = found[:EXCERPT_BYTES].decode("ascii", "backslashreplace")
+    return cut + ("..." if len(found) > EXCERPT_BYTES else "")
+
+
+def _changed(source: Text) -> OSError:
+    return OSError(f"{source.name} changed while it was read; try again")

@@ -1,0 +1,209 @@
+"""Where text comes from: paths and file objects, plain or compressed, read as bytes more than once."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import os
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, BinaryIO, cast
+
+from boostlist._typing import AnyArray
+
+PathLike = str | os.PathLike[str]
+Source = PathLike | IO[bytes]
+
+# Text never begins with one of these, so the first bytes tell the format, whatever the name says.
+_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
+
+# What a damaged or unreadable stream raises.
+READ_ERRORS = (OSError, EOFError, zlib.error)
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text that can be opened repeatedly.
+
+    Attributes
+    ----------
+    name
+        What error messages call it.
+    path
+        Its file, or None.
+    file
+        The file object to rewind, if there is no path.
+    position
+        Where the text begins in the file object.
+    """
+
+    name: str
+    path: Path | None
+    file: IO[bytes] | None = None
+    position: int = 0
+
+    @contextmanager
+    def open(self) -> Iterator[io.BufferedIOBase]:
+        """Open for reading from the beginning, decompressed."""
+        if self.path is not None:
+            with self.path.open("rb") as file, _decompressed(file) as text:
+                yield text
+        else:
+            assert self.file is not None
+            self.file.seek(self.position)
+            with _decompressed(io.BufferedReader(_Unowned(self.file))) as text:
+                yield text
+
+
+@contextmanager
+def open_texts(sources: list[Source]) -> Iterator[list[Text]]:
+    """Make every source rereadable; a stream that cannot go back is copied to a temporary file first."""
+    texts: list[Text] = []
+    spools: list[IO[bytes]] = []
+    try:
+        for source in sources:
+            if isinstance(source, str | os.PathLike):
+                path = Path(source)
+                texts.append(Text(str(path), path))
+                continue
+            if isinstance(source, io.TextIOBase) or not hasattr(source, "read"):
+                raise TypeError(f"expected a path or a file opened in binary mode, got {source!r}")
+            name = str(getattr(source, "name", type(source).__name__))
+            seekable = getattr(source, "seekable", None)
+            if seekable is not None and seekable():
+                texts.append(Text(name, None, source, source.tell()))
+            else:
+                spool = cast(IO[bytes], tempfile.TemporaryFile())  # noqa: SIM115 - closed below
+                spools.append(spool)
+                shutil.copyfileobj(source, spool)
+                texts.append(Text(name, None, spool))
+        yield texts
+    finally:
+        for spool in spools:
+            spool.close()
+
+
+def fill(stream: io.BufferedIOBase, buffer: AnyArray) -> int:
+    """Read until the buffer is full or the stream ends; return the number of bytes read."""
+    view, size = buffer.data, 0
+    while size < len(buffer):
+        n = stream.readinto(view[size:])
+        if not n:
+            break
+        size += n
+    return size
+
+
+@contextmanager
+def create(path: Path) -> Iterator[BinaryIO]:
+    """Write a file that appears under its name only when complete; compressed as its suffix says."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            with _compressed(file, path.suffix) as stream:
+                yield stream
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(name, 0o666 & ~umask)  # mkstemp makes files private
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _decompressed(file: io.BufferedReader) -> Iterator[io.BufferedIOBase]:
+    head = file.peek(4)[:4]
+    kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
+    if kind is None:
+        yield file
+    elif kind == "gzip":
+        with gzip.GzipFile(fileobj=file) as stream:
+            yield stream
+    elif kind == "bz2":
+        with bz2.BZ2File(file) as stream:
+            yield cast(io.BufferedIOBase, stream)
+    else:
+        with io.BufferedReader(_ZstdReader(file, _zstandard()), buffer_size=1 << 20) as stream:
+            yield stream
+
+
+@contextmanager
+def _compressed(file: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
+    if suffix == ".gz":
+        # No name and no time in the header: the same data gives the same bytes.
+        with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=9, mtime=0) as stream:
+            yield cast(BinaryIO, stream)
+    elif suffix == ".bz2":
+        with bz2.BZ2File(file, "wb") as stream:
+            yield cast(BinaryIO, stream)
+    elif suffix == ".zst":
+        with _zstandard().ZstdCompressor(level=9).stream_writer(file, closefd=False) as stream:
+            yield stream
+    else:
+        yield file
+
+
+def _zstandard() -> Any:
+    try:
+        import zstandard
+    except ImportError:
+        raise ImportError(
+            'Zstandard text needs the package zstandard: pip install "boostlist[zstd]", or decompress the file first'
+        ) from None
+    return zstandard
+
+
+class _Unowned(io.RawIOBase):
+    """A raw stream over someone else's file object, which stays open."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+class _ZstdReader(io.RawIOBase):
+    """Decompress Zstandard frames. The package's own stream reader takes a truncated frame for the end of the data."""
+
+    def __init__(self, file: io.BufferedReader, zstandard: Any) -> None:
+        self._file, self._zstandard = file, zstandard
+        self._frame: Any = None
+        self._compressed, self._text = b"", memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._text:
+            self._compressed = self._compressed or self._file.read(1 << 17)
+            if not self._compressed:
+                if self._frame is not None:
+                    raise EOFError("compressed data ended before the end of the frame")
+                return 0
+            self._frame = self._frame or self._zstandard.ZstdDecompressor().decompressobj()
+            try:
+                self._text = memoryview(self._frame.decompress(self._compressed))
+            except self._zstandard.ZstdError as error:
+                raise OSError(str(error)) from None
+            self._compressed = self._frame.unused_data if self._frame.eof else b""
+            if self._frame.eof:
+                self._frame = None
+        n = min(len(buffer), len(self._text))
+        buffer[:n] = self._text[:n]
+        self._text = self._text[n:]
+        return n

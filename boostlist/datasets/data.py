@@ -1,0 +1,378 @@
+"""RankingData: features, labels and query ids of a data set, and the way from there to either booster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boostlist._typing import AnyArray, FloatArray, IntArray
+from boostlist.datasets.normalization import Method, normalized
+from boostlist.queries import Queries, frozen, query_boundaries
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import ArrayLike
+
+
+@dataclass(frozen=True, eq=False)
+class RankingData:
+    """Documents with features, grouped into queries. Arrays are read-only.
+
+    Attributes
+    ----------
+    X
+        Features: a float32 or float64 array, or a ``scipy.sparse.csr_matrix``, a row a document.
+    y
+        Label of each document, float64.
+    qid
+        Query id of each document; the documents of a query are adjacent.
+    query_weight
+        Weight of each query, in order of appearance, or None.
+    feature_names
+        A name for each feature, or None.
+    comments
+        What followed ``#`` on each line of the file, or None.
+    """
+
+    X: Any
+    y: FloatArray
+    qid: AnyArray
+    query_weight: FloatArray | None = None
+    feature_names: tuple[str, ...] | None = None
+    comments: AnyArray | None = None
+
+    def __post_init__(self) -> None:
+        X = _matrix(self.X)
+        y, qid = np.asarray(self.y, np.float64), np.asarray(self.qid)
+        for name, array in (("y", y), ("qid", qid)):
+            if array.shape != (X.shape[0],):
+                raise ValueError(f"{name} has shape {array.shape} but X has {X.shape[0]:,} rows")
+        checked: dict[str, Any] = {"X": X, "y": frozen(y), "qid": frozen(qid)}
+        if self.query_weight is not None:
+            checked["query_weight"] = frozen(np.asarray(self.query_weight, np.float64))
+        if self.feature_names is not None:
+            names = tuple(str(name) for name in self.feature_names)
+            if len(names) != X.shape[1] or len(set(names)) != len(names):
+                raise ValueError(f"feature_names must be {X.shape[1]} different names, got {len(names)}")
+            checked["feature_names"] = names
+        if self.comments is not None:
+            checked["comments"] = frozen(np.asarray(self.comments, object))
+            if checked["comments"].shape != y.shape:
+                raise ValueError(f"comments has shape {checked['comments'].shape} but X has {X.shape[0]:,} rows")
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        kind = "CSR" if self.is_sparse else "dense"
+        return (
+            f"RankingData({self.n_documents:,} documents, {self.n_queries:,} queries, "
+            f"{self.n_features:,} features, {kind} {self.X.dtype})"
+        )
+
+    def __len__(self) -> int:
+        return self.n_documents
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents."""
+        return len(self.y)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.X.shape[1])
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self._start) - 1
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether X is a CSR matrix."""
+        return not isinstance(self.X, np.ndarray)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Feature names; f1, f2, ... where none were given."""
+        return self.feature_names or tuple(f"f{j}" for j in range(1, self.n_features + 1))
+
+    @cached_property
+    def _start(self) -> IntArray:
+        return query_boundaries(self.qid)
+
+    @cached_property
+    def queries(self) -> Queries:
+        """Labels, list boundaries and weights, as losses and metrics take them.
+
+        Raises
+        ------
+        ValueError
+            If a label is negative or not finite: LETOR marks unjudged documents by -1; drop these first.
+        """
+        return Queries.from_sizes(self.y, np.diff(self._start), self.query_weight)
+
+    def lgb_dataset(self, **options: Any) -> Any:
+        """Make a ``lightgbm.Dataset`` with labels, groups, weights (one per document) and feature names.
+
+        Parameters
+        ----------
+        **options
+            Passed on to ``lightgbm.Dataset``, for example ``reference=`` or ``params=``.
+        """
+        import lightgbm as lgb
+
+        queries = self.queries
+        given: dict[str, Any] = {"label": self.y, "group": queries.sizes}
+        if self.query_weight is not None:
+            given["weight"] = np.repeat(queries.weight, queries.sizes)
+        if self.feature_names is not None:
+            given["feature_name"] = list(self.feature_names)
+        return lgb.Dataset(self.X, **(given | options))
+
+    def xgb_dmatrix(self, **options: Any) -> Any:
+        """Make an ``xgboost.DMatrix`` with labels, groups, weights (one per query) and feature names.
+
+        In a CSR matrix, XGBoost takes what is not stored for missing, not for 0.
+
+        Parameters
+        ----------
+        **options
+            Passed on to ``xgboost.DMatrix``.
+        """
+        import xgboost as xgb
+
+        queries = self.queries
+        given: dict[str, Any] = {"label": self.y, "group": queries.sizes}
+        if self.query_weight is not None:
+            given["weight"] = queries.weight
+        if self.feature_names is not None:
+            given["feature_names"] = list(self.feature_names)
+        return xgb.DMatrix(self.X, **(given | options))
+
+    def to_frame(self, qid: str = "qid", label: str = "label") -> pd.DataFrame:
+        """Return a data frame with the columns qid and label, then one for each feature (dense)."""
+        import pandas as pd
+
+        taken = {qid, label} & set(self.names)
+        if taken:
+            raise ValueError(f"a feature is named {min(taken)!r} too; give other names for qid= or label=")
+        frame = pd.DataFrame(self.X.toarray() if self.is_sparse else self.X, columns=list(self.names))
+        frame.insert(0, qid, self.qid)
+        frame.insert(1, label, self.y)
+        return frame
+
+    @classmethod
+    def from_frame(
+        cls, frame: pd.DataFrame, qid: str = "qid", label: str = "label", features: Sequence[str] | None = None
+    ) -> RankingData:
+        """Make ranking data from a data frame.
+
+        Parameters
+        ----------
+        frame
+            A row a document; the documents of a query need not be adjacent.
+        qid, label
+            Names of the columns with query ids and labels.
+        features
+            Names of the feature columns; None means all others, which must be numeric.
+
+        Raises
+        ------
+        ValueError
+            If a column is not there or not numeric; the message names it.
+        """
+        import pandas as pd
+
+        features = [name for name in frame.columns if name not in (qid, label)] if features is None else list(features)
+        for name in (qid, label, *features):
+            if name not in frame.columns:
+                raise ValueError(
+                    f"the frame has no column {name!r}; its columns are {', '.join(map(str, frame.columns))}"
+                )
+        for name in (label, *features):
+            if not pd.api.types.is_numeric_dtype(frame[name]):
+                raise ValueError(
+                    f"column {name!r} is {frame[name].dtype}, not numeric; encode it, or leave it out of features="
+                )
+        single = all(frame[name].dtype == np.float32 for name in features)
+        X = frame[features].to_numpy(np.float32 if single else np.float64, na_value=np.nan)
+        y = frame[label].to_numpy(np.float64, na_value=np.nan)
+        return cls(X, y, frame[qid].to_numpy(), feature_names=tuple(map(str, features))).grouped()
+
+    @classmethod
+    def concat(cls, parts: Sequence[RankingData]) -> RankingData:
+        """Put data sets with the same features one after the other.
+
+        Raises
+        ------
+        ValueError
+            If their features differ, or a query occurs in two of them.
+        """
+        first = parts[0]
+        for part in parts[1:]:
+            if (part.n_features, part.feature_names) != (first.n_features, first.feature_names):
+                raise ValueError(f"cannot join {first} and {part}: their features differ")
+        if any(part.is_sparse for part in parts):
+            from scipy.sparse import csr_matrix, vstack
+
+            X = vstack([csr_matrix(part.X) for part in parts], format="csr")
+        else:
+            X = np.concatenate([part.X for part in parts])
+
+        def joined(name: str) -> Any:
+            arrays = [getattr(part, name) for part in parts]
+            return None if any(array is None for array in arrays) else np.concatenate(arrays)
+
+        optional = {name: joined(name) for name in ("query_weight", "comments")}
+        data = cls(X, joined("y"), joined("qid"), feature_names=first.feature_names, **optional)
+        if data.n_queries != sum(part.n_queries for part in parts):
+            raise ValueError("a query occurs in more than one of the data sets")
+        return data
+
+    def grouped(self) -> RankingData:
+        """Bring the documents of each query together, in order of the queries' first documents."""
+        import pandas as pd
+
+        codes, _ = pd.factorize(self.qid)
+        if np.all(np.diff(codes) >= 0):
+            return self
+        return self._rows(np.argsort(codes, kind="stable"))
+
+    def select(self, queries: ArrayLike) -> RankingData:
+        """Return some of the queries.
+
+        Parameters
+        ----------
+        queries
+            Their positions (0 is the first query of the data), in the order wanted, or a boolean for each query.
+        """
+        chosen = np.asarray(queries)
+        if chosen.dtype == bool and chosen.shape != (self.n_queries,):
+            raise ValueError(
+                f"a mask holds one boolean for each of the {self.n_queries:,} queries, got {len(chosen):,}"
+            )
+        if chosen.size and not (chosen.dtype == bool or np.issubdtype(chosen.dtype, np.integer)):
+            raise ValueError(f"queries are chosen by position or by a mask, got {chosen.dtype}")
+        chosen = np.arange(self.n_queries)[chosen.astype(np.int64) if not chosen.size else chosen]
+        if len(np.unique(chosen)) < len(chosen):
+            raise ValueError("a query was chosen twice; its copies would be one query")
+        start, sizes = self._start[chosen], np.diff(self._start)[chosen]
+        # Rows of the chosen queries one after the other, without a loop over queries.
+        rows = np.arange(sizes.sum()) + np.repeat(start - np.cumsum(sizes) + sizes, sizes)
+        weight = None if self.query_weight is None else self.query_weight[chosen]
+        return replace(self._rows(rows), query_weight=weight)
+
+    def _rows(self, rows: IntArray) -> RankingData:
+        comments = None if self.comments is None else self.comments[rows]
+        return replace(self, X=self.X[rows], y=self.y[rows], qid=self.qid[rows], comments=comments)
+
+    def split(self, *shares: float, seed: int | None = 0) -> tuple[RankingData, ...]:
+        """Split by query.
+
+        Parameters
+        ----------
+        *shares
+            Share of the queries in each part; what is missing to 1 is one more part: ``split(0.8)`` gives two parts,
+            ``split(0.6, 0.2, 0.2)`` three.
+        seed
+            Queries are assigned at random by this seed; None cuts them in the order they have.
+        """
+        total = sum(shares)
+        if not shares or min(shares) <= 0 or total > 1 + 1e-9:
+            raise ValueError(f"shares must be positive and sum to at most 1, got {shares}")
+        cuts = np.rint(np.cumsum(shares) * self.n_queries).astype(np.int64)
+        order = np.arange(self.n_queries) if seed is None else np.random.default_rng(seed).permutation(self.n_queries)
+        groups = np.split(order, cuts[:-1] if total > 1 - 1e-9 else cuts)
+        return tuple(self.select(np.sort(group)) for group in groups)
+
+    def normalize(self, method: Method, fit: RankingData | None = None) -> RankingData:
+        """Return the data with normalised features; missing values stay missing.
+
+        Parameters
+        ----------
+        method
+            "query-minmax": (x - min) / (max - min) over the documents of the query, 0 where all are equal (LETOR's
+            QueryLevelNorm). "query-l2": x / |x| with the Euclidean norm of the feature over the query's documents
+            (Olinto's thesis). "zscore": (x - mean) / standard deviation over all documents (Tran et al. 2011).
+        fit
+            For "zscore": the training data that mean and deviation are taken from; None means this data itself.
+        """
+        return replace(self, X=normalized(self.X, self._start, method, None if fit is None else fit.X))
+
+    def describe(self) -> Description:
+        """Summarise documents, queries, grades and list lengths."""
+        sizes = np.diff(self._start)
+        grades, counts = np.unique(self.y, return_counts=True)
+        best = np.maximum.reduceat(self.y, self._start[:-1]) if len(sizes) else sizes
+        return Description(
+            documents=self.n_documents,
+            queries=self.n_queries,
+            features=self.n_features,
+            grades=dict(zip(grades.tolist(), counts.tolist(), strict=True)),
+            shortest=int(sizes.min()) if len(sizes) else 0,
+            median_length=float(np.median(sizes)) if len(sizes) else 0.0,
+            longest=int(sizes.max(initial=0)),
+            empty_queries=int(np.sum(best <= 0)),
+        )
+
+
+@dataclass(frozen=True)
+class Description:
+    """What `RankingData.describe` finds; prints as a short table.
+
+    Attributes
+    ----------
+    documents, queries, features
+        Their numbers.
+    grades
+        Number of documents of each label.
+    shortest, median_length, longest
+        Documents in a query.
+    empty_queries
+        Number of queries without a relevant document (label > 0).
+    """
+
+    documents: int
+    queries: int
+    features: int
+    grades: Mapping[float, int]
+    shortest: int
+    median_length: float
+    longest: int
+    empty_queries: int
+
+    def __str__(self) -> str:
+        shown = list(self.grades.items())[:10]
+        grades = ", ".join(f"{grade:g}: {count:,} ({count / self.documents:.1%})" for grade, count in shown)
+        more = f", ... ({len(self.grades):,} different labels)" if len(self.grades) > len(shown) else ""
+        return (
+            f"documents      {self.documents:,}\n"
+            f"queries        {self.queries:,}, of which {self.empty_queries:,} without a relevant document\n"
+            f"features       {self.features:,}\n"
+            f"grades         {grades}{more}\n"
+            f"list length    {self.shortest:,} to {self.longest:,}, median {self.median_length:,g}"
+        )
+
+
+def _matrix(X: Any) -> Any:
+    """Return a read-only two-dimensional array, or a CSR matrix, of float32 or float64."""
+    if hasattr(X, "tocsr"):
+        from scipy.sparse import csr_matrix
+
+        matrix: Any = X if isinstance(X, csr_matrix) else csr_matrix(X)
+        if matrix.dtype not in (np.float32, np.float64):
+            matrix = matrix.astype(np.float64)
+        for array in (matrix.data, matrix.indices, matrix.indptr):
+            array.flags.writeable = False
+        return matrix
+    array = np.asarray(X)
+    if array.dtype not in (np.float32, np.float64):
+        array = array.astype(np.float64)
+    if array.ndim != 2:
+        raise ValueError(f"X must be two-dimensional, got shape {array.shape}")
+    return frozen(array)
