@@ -1,0 +1,161 @@
+r"""Group-level Plackett-Luce: the documents of a grade are one object, ranked against the other grades.
+
+Tran, Phung, Venkatesh, *Learning Rank Functionals* (2011), table 2: with a score s_g for the group of grade g,
+
+    l = sum_g [ log sum_{h <= g} e^{s_h} - s_g ],   s_g = min, max, mean or log-mean-exp of the f_i in g
+
+that is `ListMLE` over groups. Let S_g and D_g be its gradient and Hessian diagonal, and q_i = ds_g / df_i the share of
+a document in its group: 1 / n_g for the mean, softmax within the group for log-mean-exp, and for min and max an equal
+share of the documents at the extreme (all of them at f = 0), which makes a sub-gradient.
+
+    gradient_i = S_g q_i
+    mean:          diag = D_g q_i^2, exact; the only convex one
+    log-mean-exp:  diag = D_g q_i^2 + (S_g + 1) q_i (1 - q_i) = sum over stages of p (1 - p), p = e^{f_i} / (n_g Z),
+                   which bounds the exact D_g q_i^2 + S_g q_i (1 - q_i); that one can be negative
+    min, max:      diag = D_g q_i, the curvature of the extreme documents moving together
+
+A list of a single grade has a single group and contributes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+
+from boostlist.losses.base import BoundLoss, Loss, Traits
+from boostlist.losses.plackett_luce import ListMLE
+from boostlist.losses.weights import check_choice
+from boostlist.parallel import kernel, over_queries
+from boostlist.queries import Queries, frozen
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from boostlist._typing import FloatArray
+
+Aggregation = Literal["min", "max", "mean", "logmeanexp"]
+_MIN, _MAX, _MEAN, _LOGMEANEXP = range(4)
+
+
+@kernel
+def _aggregate(lo, hi, start, f, kind, order, level_start, document, s, share):  # type: ignore[no-untyped-def]
+    """Fill the score s of every group and the share of each document in it."""
+    for q in range(lo, hi):
+        rows = slice(start[q], start[q + 1])
+        fq, share_q = f[rows], share[rows]
+        for g in range(level_start[q], level_start[q + 1]):
+            low, high = document[g], document[g + 1]
+            extreme, mean = fq[order[low]], 0.0
+            for i in range(low, high):
+                x = fq[order[i]]
+                extreme = min(extreme, x) if kind == _MIN else max(extreme, x)
+                mean += (x - mean) / (i - low + 1)
+            total = 0.0
+            for i in range(low, high):
+                x = fq[order[i]]
+                if kind == _MEAN:
+                    part = 1.0
+                elif kind == _LOGMEANEXP:
+                    part = np.exp(x - extreme)
+                else:
+                    part = 1.0 if x == extreme else 0.0
+                share_q[order[i]] = part
+                total += part
+            for i in range(low, high):
+                share_q[order[i]] /= total
+            s[g] = extreme
+            if kind == _MEAN:
+                s[g] = mean
+            elif kind == _LOGMEANEXP:
+                s[g] += np.log(total / (high - low))
+
+
+@kernel
+def _spread(lo, hi, start, weight, kind, order, level_start, document, S, D, gradient, diag):  # type: ignore[no-untyped-def]
+    """Turn the shares in `gradient` into the gradient, and fill diag; S and D carry the query weights."""
+    for q in range(lo, hi):
+        rows = slice(start[q], start[q + 1])
+        gradient_q, diag_q = gradient[rows], diag[rows]
+        for g in range(level_start[q], level_start[q + 1]):
+            for i in range(document[g], document[g + 1]):
+                share = gradient_q[order[i]]
+                gradient_q[order[i]] = S[g] * share
+                if kind == _MEAN:
+                    diag_q[order[i]] = D[g] * share * share
+                elif kind == _LOGMEANEXP:
+                    diag_q[order[i]] = D[g] * share * share + max(S[g] + weight[q], 0.0) * share * (1 - share)
+                else:
+                    diag_q[order[i]] = D[g] * share
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupPL(Loss):
+    """Plackett-Luce over groups of equal grade.
+
+    Parameters
+    ----------
+    aggregation
+        Score of a group: ``"min"``, ``"max"``, ``"mean"`` or ``"logmeanexp"`` (the paper's geometric mean).
+
+    References
+    ----------
+    Tran, Phung, Venkatesh: Learning rank functionals: an empirical study. 2011. Table 2; results in table 6.
+    """
+
+    aggregation: Aggregation = "logmeanexp"
+
+    def __post_init__(self) -> None:
+        check_choice("aggregation", self.aggregation, Aggregation)
+
+    @property
+    def traits(self) -> Traits:
+        """Only the mean, which is linear, keeps the likelihood convex."""
+        mean = self.aggregation == "mean"
+        return Traits(diag="exact" if mean else "heuristic", convex=mean, shift_invariant=True, cost="n")
+
+    def bind(self, queries: Queries) -> BoundLoss:
+        """Bind the Plackett-Luce likelihood to the groups."""
+        return _BoundGroups(self, queries)
+
+
+class _BoundGroups(BoundLoss):
+    """`ListMLE` over groups, with scores going in and derivatives coming out through the aggregation."""
+
+    def __init__(self, loss: GroupPL, queries: Queries) -> None:
+        super().__init__(loss, queries)
+        levels = queries.levels
+        groups = Queries(levels.label, levels.start, queries.weight)
+        self._groups = ListMLE().bind(groups)
+        self._levels = get_args(Aggregation).index(loss.aggregation), levels.order, levels.start, levels.document
+
+    def _aggregated(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the scores of the groups and the shares of the documents."""
+        start = self.queries.start
+        s, share = np.empty(self._groups.queries.n_documents), np.empty_like(f)
+        over_queries(_aggregate, start, start, f, *self._levels, s, share)
+        return frozen(s), share
+
+    def evaluate(self, f: FloatArray, need: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        s, gradient = self._aggregated(f)
+        value, S, D = self._groups.evaluate(s, need)
+        diag = np.empty_like(f)
+        start, weight = self.queries.start, self.queries.weight
+        over_queries(_spread, start, start, weight, *self._levels, frozen(S), frozen(D), gradient, diag)
+        return value, gradient, diag
+
+    def hessp(self, f: ArrayLike) -> Callable[[ArrayLike], FloatArray]:
+        if not self.loss.traits.convex:
+            return super().hessp(f)
+        product = self._groups.hessp(self._aggregated(self.queries.scores(f))[0])
+
+        def through_means(v: ArrayLike) -> FloatArray:
+            vbar, out = self._aggregated(self.queries.scores(v))
+            Hv = frozen(product(vbar))
+            start, weight = self.queries.start, self.queries.weight
+            over_queries(_spread, start, start, weight, *self._levels, Hv, Hv, out, np.empty_like(out))
+            return out
+
+        return through_means

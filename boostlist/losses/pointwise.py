@@ -1,0 +1,144 @@
+r"""Squared error: Pointwise, and Isotonic, which forgives each query an offset.
+
+With targets t by grade, Moon, Smola, Chang, Zheng, *IntervalRank* (2010), eq. 11 and eq. 3,
+
+    Pointwise:  l = 1/2 sum_i (f_i - t_i)^2,               gradient = f - t,         H = I
+    Isotonic:   l = min over w of 1/2 sum_i (f_i - t_i - w)^2
+
+The best offset w is the mean of f - t, so that Isotonic is the squared error after removal of both query means, as is
+``Pointwise(centred=True)``; with d = f - t and n documents
+
+    l = 1/2 sum_i (d_i - mean d)^2,   gradient_i = d_i - mean d,   H = I - 1 1' / n
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from boostlist.gains import Gain, check_gain, gains
+from boostlist.losses.base import KernelLoss, Traits
+from boostlist.parallel import kernel
+
+if TYPE_CHECKING:
+    from boostlist._typing import AnyArray, FloatArray
+    from boostlist.queries import Queries
+
+
+def check_targets(targets: Gain) -> Gain:
+    """Return valid targets: they are named and tabled as gains are.
+
+    Raises
+    ------
+    ValueError
+        As `check_gain` does.
+    """
+    try:
+        return check_gain(targets)
+    except ValueError as error:
+        raise ValueError(f"targets are given as gains are: {error}") from None
+
+
+@kernel
+def _squared_error(lo, hi, start, weight, f, need, value, gradient, diag, centred, t):  # type: ignore[no-untyped-def]
+    for q in range(lo, hi):
+        rows = slice(start[q], start[q + 1])
+        fq, tq, gradient_q, diag_q = f[rows], t[rows], gradient[rows], diag[rows]
+        n = fq.size
+        mean = 0.0
+        if centred:
+            for i in range(n):
+                mean += fq[i] - tq[i]
+            mean /= n
+        total = 0.0
+        for i in range(n):
+            d = (fq[i] - tq[i]) - mean
+            total += d * d
+            gradient_q[i] = weight[q] * d
+            diag_q[i] = weight[q] * ((n - 1) / n if centred else 1.0)
+        value[q] = 0.5 * total
+
+
+@kernel
+def _squared_error_hessp(lo, hi, start, weight, f, v, out, centred, t):  # type: ignore[no-untyped-def]
+    for q in range(lo, hi):
+        vq, out_q = v[start[q] : start[q + 1]], out[start[q] : start[q + 1]]
+        mean = 0.0
+        if centred:
+            for i in range(vq.size):
+                mean += vq[i]
+            mean /= vq.size
+        for i in range(vq.size):
+            out_q[i] = weight[q] * (vq[i] - mean)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeastSquares(KernelLoss):
+    """Common part: targets and kernels.
+
+    Parameters
+    ----------
+    targets
+        Target t of a grade: ``"exp2"`` for 2^y - 1, ``"linear"`` for the grade itself, or a table by grade such as the
+        paper's ``(0, 0.5, 3, 7, 10)``.
+    """
+
+    targets: Gain = "exp2"
+
+    centred: ClassVar[bool]
+    kernel = staticmethod(_squared_error)
+    hessp_kernel = staticmethod(_squared_error_hessp)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "targets", check_targets(self.targets))
+
+    @property
+    def traits(self) -> Traits:
+        """Removing the means makes the loss blind to the level of the scores."""
+        return Traits(diag="exact", convex=True, shift_invariant=self.centred, cost="n")
+
+    def tables(self, queries: Queries) -> tuple[AnyArray | bool, ...]:
+        """Return whether means are removed, and t."""
+        t: FloatArray = np.ascontiguousarray(gains(queries.labels, self.targets))
+        return bool(self.centred), t
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pointwise(LeastSquares):
+    """Squared distance of each score from its grade's target: regression, alone or as a term beside a listwise loss.
+
+    Parameters
+    ----------
+    targets
+        As for `LeastSquares`.
+    centred
+        Whether the mean of the query is first removed from scores and from targets; then only differences within a
+        query count, as for the other losses, and it is the better companion of a listwise loss.
+
+    References
+    ----------
+    Moon, Smola, Chang, Zheng: IntervalRank: isotonic regression with listwise and pairwise constraints. WSDM 2010.
+    Eq. 11, second term.
+    """
+
+    centred: bool = False  # type: ignore[misc]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Isotonic(LeastSquares):
+    """Squared error up to an offset by query, the isotonic regression that IntervalRank extends.
+
+    Parameters
+    ----------
+    targets
+        As for `LeastSquares`.
+
+    References
+    ----------
+    Moon, Smola, Chang, Zheng: IntervalRank: isotonic regression with listwise and pairwise constraints. WSDM 2010.
+    Eq. 3.
+    """
+
+    centred = True
