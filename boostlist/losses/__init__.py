@@ -7,7 +7,19 @@ Tests, documentation, benchmarks and the command line iterate over it.
 from boostlist.losses.base import BoundLoss, KernelLoss, Loss, Traits
 from boostlist.losses.combination import Sum
 from boostlist.losses.cs_listmle import CsListMLE
+from boostlist.losses.group_pl import GroupPL
+from boostlist.losses.listnet import ListNet, MulticlassLogistic
+from boostlist.losses.pairwise import (
+    GBRank,
+    PairwiseExponential,
+    PairwiseHinge,
+    PairwiseLogistic,
+    PairwiseQuadratic,
+    PairwiseSquaredHinge,
+)
 from boostlist.losses.plackett_luce import CsRgList, ListMLE, ReversePL, WeightedPL
+from boostlist.losses.pointwise import Isotonic, Pointwise
+from boostlist.losses.rank_cosine import RankCosine
 
 registry: dict[str, type[Loss]] = {
     "cs_listmle": CsListMLE,
@@ -15,15 +27,39 @@ registry: dict[str, type[Loss]] = {
     "weighted_pl": WeightedPL,
     "cs_rglist": CsRgList,
     "reverse_pl": ReversePL,
+    "pairwise_quadratic": PairwiseQuadratic,
+    "pairwise_hinge": PairwiseHinge,
+    "pairwise_squared_hinge": PairwiseSquaredHinge,
+    "pairwise_exponential": PairwiseExponential,
+    "pairwise_logistic": PairwiseLogistic,
+    "gbrank": GBRank,
+    "group_pl": GroupPL,
+    "listnet": ListNet,
+    "multiclass_logistic": MulticlassLogistic,
+    "isotonic": Isotonic,
+    "pointwise": Pointwise,
+    "rank_cosine": RankCosine,
 }
 
 __all__ = [
     "BoundLoss",
     "CsListMLE",
     "CsRgList",
+    "GBRank",
+    "GroupPL",
+    "Isotonic",
     "KernelLoss",
     "ListMLE",
+    "ListNet",
     "Loss",
+    "MulticlassLogistic",
+    "PairwiseExponential",
+    "PairwiseHinge",
+    "PairwiseLogistic",
+    "PairwiseQuadratic",
+    "PairwiseSquaredHinge",
+    "Pointwise",
+    "RankCosine",
     "ReversePL",
     "Sum",
     "Traits",

@@ -24,7 +24,7 @@ PairWeights = Literal["uniform", "grade", "gain", "dcg"]
 """Weights of a pair y_i > y_j: 1, y_i - y_j, R_i - R_j, (R_i - R_j)(eta_i - eta_j), with eta = 1 / log(1 + pi)."""
 
 Normalizer = Literal["documents", "pairs", "dcg"] | None
-"""What a query's pair weights are divided by: the number of documents, of pairs, the ideal DCG sum R eta, or nothing."""
+"""What a query's pair weights are divided by: its number of documents or pairs, its ideal DCG sum R eta, or nothing."""
 
 Grades = tuple[float, ...] | None
 """The label set: every grade that may occur, or None for those seen when binding."""
@@ -133,9 +133,11 @@ def pair_scale(scheme: Normalizer, queries: Queries, gain: Gain, grades: Grades)
 
 
 def discount_sums(queries: Queries, k: int | None) -> FloatArray:
-    """Return for each level the sum of 1 / log(1 + r) over the ranks r <= k that its documents hold in an ideal ranking."""
+    """Return for each level the sum of 1 / log(1 + r) over its documents' ranks r <= k in an ideal ranking."""
     levels = queries.levels
     discount = 1 / np.log1p(np.arange(1, queries.sizes.max(initial=0) + 1))
-    discount[k:] = 0.0
+    if k is not None:
+        discount[k:] = 0.0
     total = np.concatenate(([0.0], np.cumsum(discount)))
-    return total[levels.position + levels.count - 1] - total[levels.position - 1]
+    sums: FloatArray = total[levels.position + levels.count - 1] - total[levels.position - 1]
+    return sums
