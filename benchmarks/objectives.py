@@ -1,0 +1,208 @@
+"""Cost of the objectives: against a loop of exp, against LightGBM's lambdarank, with list length, and in memory.
+
+    python benchmarks/objectives.py                      # all losses, all parts
+    python benchmarks/objectives.py cs_listmle listmle   # some losses
+    python benchmarks/objectives.py --parts a,c          # some parts
+
+Data: 6,000 queries with lengths lognormal(4.7, 0.5) clipped to 5..1000, seed 0 (about 743,000 documents), 136 features,
+five grades. Everything that is compared runs in the same process, interleaved.
+
+(a) gradient_hessian on one thread over a plain numba loop of exp on the same array; two threads over one.
+(b) Share of an lgb.train round (64 leaves) spent inside the callable, and the whole round over built-in lambdarank's.
+(c) Time per document with lists of 100 to 100,000 documents.
+(m) Peak memory of a call beyond its inputs, and the first call of a new process with a warm disk cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import boostlist
+from boostlist import Queries, objectives
+from boostlist.losses import Loss, registry
+from boostlist.parallel import kernel
+
+
+@kernel
+def exp_loop(x, out):  # type: ignore[no-untyped-def]
+    for i in range(x.size):
+        out[i] = np.exp(x[i])
+
+
+def make_queries(sizes: np.ndarray, seed: int = 0) -> tuple[Queries, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(5, sizes.sum(), p=[0.55, 0.25, 0.12, 0.05, 0.03])
+    return Queries.from_sizes(labels, sizes), rng.normal(size=sizes.sum())
+
+
+def benchmark_sizes() -> np.ndarray:
+    return np.clip(np.random.default_rng(0).lognormal(4.7, 0.5, 6000), 5, 1000).astype(int)
+
+
+def best_times(calls: list[Callable[[], object]], repeats: int = 7) -> list[float]:
+    """Return the shortest time of each call, with the calls interleaved so that all see the same machine."""
+    best = [np.inf] * len(calls)
+    for _ in range(repeats + 1):  # the first round compiles
+        for k, call in enumerate(calls):
+            begin = time.perf_counter()
+            call()
+            best[k] = min(best[k], time.perf_counter() - begin)
+    return best
+
+
+def against_exp(losses: dict[str, Loss]) -> None:
+    queries, f = make_queries(benchmark_sizes())
+    out = np.empty_like(f)
+    print(f"\n(a) gradient_hessian, {queries.n_documents:,} documents")
+    print(f"{'loss':24}{'cost':>10}{'ns/doc':>10}{'/ exp loop':>12}{'two threads / one':>20}{'bind, s':>10}")
+    for name, loss in losses.items():
+        begin = time.perf_counter()
+        bound = loss.bind(queries)
+        bind_time = time.perf_counter() - begin
+
+        def with_threads(n: int, bound: object = bound) -> None:
+            boostlist.set_threads(n)
+            bound.gradient_hessian(f)  # type: ignore[attr-defined]
+
+        exp_time, one, two = best_times([lambda: exp_loop(f, out), lambda: with_threads(1), lambda: with_threads(2)])
+        print(
+            f"{name:24}{loss.traits.cost:>10}{one / f.size * 1e9:10.1f}{one / exp_time:12.2f}"
+            f"{two / one:20.2f}{bind_time:10.3f}"
+        )
+    boostlist.set_threads(None)
+
+
+class Timed:
+    """A callable objective that adds up the time spent in it. LightGBM deep-copies it, so the clock is the class's."""
+
+    spent = 0.0
+
+    def __init__(self, loss: Loss) -> None:
+        self.loss = loss
+
+    def __call__(self, a: object, b: object) -> object:
+        begin = time.perf_counter()
+        result = self.loss(a, b)
+        Timed.spent += time.perf_counter() - begin
+        return result
+
+
+def in_lightgbm(losses: dict[str, Loss], runs: int = 5, rounds: int = 4) -> None:
+    import lightgbm as lgb
+
+    sizes = benchmark_sizes()
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(sizes.sum(), 136)).astype(np.float32)
+    relevance = X[:, 0] + np.tanh(X[:, 1] * X[:, 2]) + 0.5 * rng.normal(size=len(X))
+    y = np.digitize(relevance, np.quantile(relevance, [0.55, 0.8, 0.92, 0.97]))
+    dataset = lgb.Dataset(X, y, group=sizes, params={"verbose": -1}).construct()
+
+    def train(objective: object) -> tuple[float, float]:
+        """Return the time of a round and the share of it in our callable, the first round (binding) left out."""
+        stamps: list[tuple[float, float]] = []
+
+        def stamp(_: object) -> None:
+            stamps.append((time.perf_counter(), Timed.spent))
+
+        params = {"objective": objective, "num_leaves": 64, "verbose": -1, "metric": "None"}
+        lgb.train(params, dataset, rounds + 1, callbacks=[stamp])
+        elapsed, inside = stamps[-1][0] - stamps[0][0], stamps[-1][1] - stamps[0][1]
+        return elapsed / rounds, inside / elapsed
+
+    print(f"\n(b) lgb.train, 64 leaves, 136 features: median of {runs} interleaved runs of {rounds} rounds")
+    print(f"{'loss':24}{'round, s':>10}{'inside the callable':>22}{'round / lambdarank':>22}")
+    for name, loss in losses.items():
+        ours, theirs = [], []
+        for _ in range(runs):
+            theirs.append(train("lambdarank")[0])
+            ours.append(train(Timed(loss)))
+        round_time, share = np.median(ours, axis=0)
+        print(f"{name:24}{round_time:10.3f}{share:22.1%}{round_time / np.median(theirs):22.2f}")
+
+
+def with_list_length(losses: dict[str, Loss]) -> None:
+    lengths = (100, 1_000, 10_000, 100_000)
+    print("\n(c) ns per document on one thread, by list length")
+    print(f"{'loss':24}{'cost':>10}" + "".join(f"{n:>12,}" for n in lengths) + f"{'max / min':>12}")
+    boostlist.set_threads(1)
+    for name, loss in losses.items():
+        times = []
+        for n in lengths:
+            # Quadratic losses get few lists: 4e8 pairs are enough to time them, and one list of 100,000 has 1e10.
+            budget = 400_000_000 // n if loss.traits.cost == "n^2" else 1_000_000
+            if budget < n:
+                times.append(np.nan)
+                continue
+            queries, f = make_queries(np.full(budget // n, n))
+            bound = loss.bind(queries)
+            times.append(best_times([lambda bound=bound, f=f: bound.gradient_hessian(f)], 3)[0] / f.size * 1e9)
+        print(
+            f"{name:24}{loss.traits.cost:>10}"
+            + "".join(f"{t:12.1f}" if np.isfinite(t) else f"{'-':>12}" for t in times)
+            + f"{np.nanmax(times) / np.nanmin(times):12.2f}"
+        )
+    boostlist.set_threads(None)
+
+
+MEMORY = """
+import sys, time
+import numpy as np
+from pathlib import Path
+from boostlist import Queries, objectives
+
+loss = getattr(objectives, sys.argv[1])
+rng = np.random.default_rng(0)
+small = loss.bind(Queries.from_sizes(rng.integers(0, 5, 50), [50]))
+begin = time.perf_counter()
+small.gradient_hessian(np.zeros(50))
+first = time.perf_counter() - begin
+sizes = np.clip(rng.lognormal(4.7, 0.5, 20_000), 5, 1000).astype(int)
+bound = loss.bind(Queries.from_sizes(rng.integers(0, 5, sizes.sum()), sizes))
+f = rng.normal(size=sizes.sum())
+
+def field(name):
+    text = Path("/proc/self/status").read_text()
+    return 1024 * int(next(line.split()[1] for line in text.splitlines() if line.startswith(name)))
+
+Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+before = field("VmRSS")
+bound.gradient_hessian(f)
+print(first, (field("VmHWM") - before) / f.size)
+"""
+
+
+def memory_and_first_call(losses: dict[str, Loss]) -> None:
+    if not Path("/proc/self/clear_refs").exists():
+        print("\n(m) left out: needs Linux's /proc")
+        return
+    print("\n(m) a call in a new process, kernels cached on disk")
+    print(f"{'loss':24}{'first call, s':>15}{'peak bytes a document':>24}")
+    for name in losses:
+        command = [sys.executable, "-c", MEMORY, name]
+        subprocess.run(command, check=True, capture_output=True)  # fills the disk cache
+        first, per_document = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+        print(f"{name:24}{float(first):15.3f}{float(per_document):24.1f}")
+
+
+PARTS = {"a": against_exp, "b": in_lightgbm, "c": with_list_length, "m": memory_and_first_call}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("losses", nargs="*", help="registry names; all by default")
+    parser.add_argument("--parts", default="a,b,c,m")
+    arguments = parser.parse_args()
+    losses = {name: getattr(objectives, name) for name in arguments.losses or registry}
+    for part in arguments.parts.split(","):
+        PARTS[part](losses)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""The command line: ``boostlist COMMAND ...``, a module of this folder per command.
+
+A command module has ``add_parser(commands)``, which declares its arguments and sets ``run``, a function from the parsed
+arguments to an exit code. Modules import what they need when they run, so that ``boostlist --help`` is quick.
+
+Exit codes: 0 success, 1 the command could not do what was asked, 2 wrong usage, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from boostlist._version import __version__
+from boostlist.cli import losses
+
+COMMANDS = (losses,)
+
+EXAMPLES = """\
+examples:
+  boostlist losses                   the losses as a table
+  boostlist losses cs_listmle        one loss with formula and parameters
+"""
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="boostlist",
+        description="Listwise ranking objectives for LightGBM and XGBoost, compared with linear and kernel rankers.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"boostlist {__version__}")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        command.add_parser(commands)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code; errors go to stderr in one line, with ``--debug`` as a traceback."""
+    arguments = make_parser().parse_args(argv)
+    try:
+        code: int = arguments.run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader, such as `head`, has gone. Python would complain again when it flushes stdout at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        print("boostlist: interrupted", file=sys.stderr)
+        return 130
+    except (ValueError, OSError, ImportError, NotImplementedError) as error:
+        if arguments.debug:
+            raise
+        print(f"boostlist: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
+    return code

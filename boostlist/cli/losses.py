@@ -1,0 +1,74 @@
+"""``boostlist losses [NAME]``: the registry as a table, or one loss with formula and parameters."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import difflib
+import inspect
+import json
+import sys
+from typing import Any
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the arguments."""
+    parser = commands.add_parser("losses", help="list the losses, or show one", description=__doc__)
+    parser.add_argument("name", nargs="?", help="a loss, such as cs_listmle")
+    parser.add_argument("--json", action="store_true", help="machine-readable output")
+    parser.set_defaults(run=run)
+
+
+def describe(name: str) -> dict[str, Any]:
+    """Return what there is to say of a loss: class, summary, parameters with defaults, traits."""
+    from boostlist.losses import registry
+
+    loss = registry[name]()
+    return {
+        "name": name,
+        "class": type(loss).__name__,
+        "summary": (inspect.getdoc(type(loss)) or "").splitlines()[0],
+        "parameters": {field.name: getattr(loss, field.name) for field in dataclasses.fields(loss)},
+        **dataclasses.asdict(loss.traits),
+    }
+
+
+def table() -> str:
+    """Return all losses as an aligned text table."""
+    from boostlist.losses import registry
+
+    rows = [("name", "cost", "convex", "diag", "what it is")]
+    for name in registry:
+        about = describe(name)
+        rows.append((name, f"O({about['cost']})", "yes" if about["convex"] else "no", about["diag"], about["summary"]))
+    widths = [max(len(row[k]) for row in rows) for k in range(4)]
+    lines = ["  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[4]]) for row in rows]
+    return "\n".join(lines)
+
+
+def text(name: str) -> str:
+    """Return one loss as text: its own documentation, and the formulas of its family."""
+    from boostlist.losses import registry
+
+    loss = registry[name]
+    family = inspect.getdoc(sys.modules[loss.__module__]) or ""
+    return f"{registry[name]()!r}\n\n{inspect.getdoc(loss)}\n\nThe family\n----------\n{family}"
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the table or the loss."""
+    from boostlist.losses import registry
+
+    name = arguments.name
+    if name is not None and name not in registry:
+        near = difflib.get_close_matches(name, registry, n=3)
+        raise ValueError(
+            f"there is no loss {name!r}; "
+            + (f"did you mean {' or '.join(near)}?" if near else "see `boostlist losses`")
+        )
+    if arguments.json:
+        found = describe(name) if name else [describe(each) for each in registry]
+        print(json.dumps(found, indent=2))
+    else:
+        print(text(name) if name else table())
+    return 0
