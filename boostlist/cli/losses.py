@@ -15,7 +15,9 @@ def add_parser(commands: Any) -> None:
     """Declare the arguments."""
     parser = commands.add_parser("losses", help="list the losses, or show one", description=__doc__)
     parser.add_argument("name", nargs="?", help="a loss, such as cs_listmle")
-    parser.add_argument("--json", action="store_true", help="machine-readable output")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="machine-readable output")
+    form.add_argument("--markdown", action="store_true", help="the table in Markdown")
     parser.set_defaults(run=run)
 
 
@@ -46,6 +48,22 @@ def table() -> str:
     return "\n".join(lines)
 
 
+def markdown() -> str:
+    """Return all losses as a Markdown table that links to a section per loss: the one in docs/losses.md."""
+    from boostlist.losses import registry
+
+    lines = [
+        "| objective | loss and default parameters | cost | convex | shift-invariant | diag |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name in registry:
+        about = describe(name)
+        marks = ("yes" if about[trait] else "no" for trait in ("convex", "shift_invariant"))
+        cells = (f"[`{name}`](#{name})", f"`{registry[name]()!r}`", f"O({about['cost']})", *marks, about["diag"])
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def text(name: str) -> str:
     """Return one loss as text: its own documentation, and the formulas of its family."""
     from boostlist.losses import registry
@@ -69,6 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         found = describe(name) if name else [describe(each) for each in registry]
         print(json.dumps(found, indent=2))
+    elif arguments.markdown:
+        print(markdown())
     else:
         print(text(name) if name else table())
     return 0

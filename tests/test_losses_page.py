@@ -1,0 +1,22 @@
+"""docs/losses.md says what the registry says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from boostlist.cli.losses import markdown
+from boostlist.losses import registry
+
+PAGE = Path(__file__).parents[1] / "docs" / "losses.md"
+
+
+def test_the_table_is_that_of_the_registry():
+    text = PAGE.read_text(encoding="utf-8")
+    table = re.search(r"<!-- table: boostlist losses --markdown -->\n(.*)\n<!-- end of table -->", text, re.DOTALL)
+    assert table
+    assert table[1] == markdown(), "paste the output of `boostlist losses --markdown` into docs/losses.md"
+
+
+def test_every_loss_has_a_section():
+    assert sorted(re.findall(r"^### (\w+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)) == sorted(registry)
