@@ -30,11 +30,13 @@ NONE, LABEL, LABEL_RANGE, NO_QID, QID, FEATURE, INDEX_LOW, INDEX_ORDER, INDEX_HI
 VALUE, VALUE_RANGE, NUL, CHANGED, SCATTERED = range(9, 14)
 
 _TAB, _LF, _CR, _SPACE, _HASH, _PLUS, _MINUS, _DOT, _COLON = (ord(c) for c in "\t\n\r #+-.:")
-_E, _SMALL_E, _N, _U, _L, _Q, _I, _D = (ord(c) for c in "EeNULqid")
+_E, _SMALL_E = ord("E"), ord("e")
+_QID_PREFIX, _NULL = tuple(b"qid:"), tuple(b"NULL")
 _ZERO, _NINE, _TEN = np.uint64(48), np.uint64(9), np.uint64(10)
 _LARGEST_QID = np.uint64(2**63 - 1)
 LARGEST_INDEX = 2**31 - 1  # scipy.sparse and both boosters hold column numbers in 32 bits
 _TOO_HIGH = np.uint64(LARGEST_INDEX + 1)
+_BLOCK = 32
 _LARGEST_LABEL = np.finfo(np.float64).max
 
 
@@ -56,8 +58,14 @@ def cut(text, size, offsets):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _at(text, pos):  # type: ignore[no-untyped-def]
+    """Return text[pos]; unsigned, so that no code is made for negative positions."""
+    return text[np.uint64(pos)]
+
+
+@kernel
 def _skip_blanks(text, pos):  # type: ignore[no-untyped-def]
-    while text[pos] == _SPACE or text[pos] == _TAB:
+    while _at(text, pos) == _SPACE or _at(text, pos) == _TAB:
         pos += 1
     return pos
 
@@ -65,8 +73,29 @@ def _skip_blanks(text, pos):  # type: ignore[no-untyped-def]
 @kernel
 def _ends_token(text, pos):  # type: ignore[no-untyped-def]
     """Tell whether a token may end here: before a blank, a comment or a line end."""
-    c = text[pos]
-    return c in (_SPACE, _LF, _TAB, _HASH) or (c == _CR and text[pos + 1] == _LF)
+    c = _at(text, pos)
+    if c == _SPACE:
+        return True
+    return c in (_LF, _TAB, _HASH) or (c == _CR and _at(text, pos + 1) == _LF)
+
+
+@kernel
+def _reads(text, pos, word):  # type: ignore[no-untyped-def]
+    """Tell whether text goes on with a word of four letters. None of these is a line end, so it stops at one."""
+    same = True
+    for i in range(4):
+        same = same and _at(text, pos + i) == word[i]
+    return same
+
+
+@kernel
+def _block(text, pos):  # type: ignore[no-untyped-def]
+    """Tell whether fields end in the block at pos, and count its colons; no early exit, so that it is vectorised."""
+    ends, colons = False, 0
+    for i in range(np.uint64(pos), np.uint64(pos + _BLOCK)):
+        ends |= (text[i] == _LF) | (text[i] == _HASH)
+        colons += text[i] == _COLON
+    return ends, colons
 
 
 @kernel
@@ -84,13 +113,18 @@ def scan(lo, hi, start, text, longest, lines, rows, entries, index, overlong):  
             first = pos
             pos = _skip_blanks(text, pos)
             is_document = not _ends_token(text, pos)
-            colons, colon = 0, -1
-            while text[pos] != _LF and text[pos] != _HASH:
-                if text[pos] == _COLON:
-                    colons += 1
-                    colon = pos
+            colons = 0
+            while pos + _BLOCK <= end:
+                ends, found = _block(text, pos)
+                if ends:
+                    break
+                colons += found
+                pos += _BLOCK
+            while _at(text, pos) != _LF and _at(text, pos) != _HASH:
+                colons += _at(text, pos) == _COLON
                 pos += 1
-            while text[pos] != _LF:
+            fields = pos
+            while _at(text, pos) != _LF:
                 pos += 1
             if pos - first > longest and overlong[p] < 0:
                 overlong[p] = first
@@ -99,24 +133,31 @@ def scan(lo, hi, start, text, longest, lines, rows, entries, index, overlong):  
             if is_document:
                 n_rows += 1
                 n_entries += max(colons - 1, 0)
-                value, scale, i = 0, 1, colon - 1
-                while i >= first and scale <= LARGEST_INDEX and 48 <= text[i] <= 57:
-                    value += scale * (text[i] - 48)
-                    scale *= 10
-                    i -= 1
-                if i < colon - 1:
-                    highest = max(highest, min(value, LARGEST_INDEX))
+                highest = max(highest, _last_index(text, first, fields))
         lines[p], rows[p], entries[p], index[p] = n_lines, n_rows, n_entries, highest
+
+
+@kernel
+def _last_index(text, first, pos):  # type: ignore[no-untyped-def]
+    """Return the number before the last colon of text[first:pos], or -1 if there is none."""
+    while pos > first and _at(text, pos - 1) != _COLON:
+        pos -= 1
+    index, scale, i = 0, 1, pos - 2
+    while i >= first and scale <= LARGEST_INDEX and 48 <= _at(text, i) <= 57:
+        index += scale * (_at(text, i) - 48)
+        scale *= 10
+        i -= 1
+    return min(index, LARGEST_INDEX) if i < pos - 2 else -1
 
 
 @kernel
 def _digits(text, pos, w):  # type: ignore[no-untyped-def]
     """Append decimal digits to w; return the position after them. w wraps around beyond 19 digits."""
-    digit = np.uint64(text[pos]) - _ZERO
+    digit = np.uint64(_at(text, pos)) - _ZERO
     while digit <= _NINE:
         w = w * _TEN + digit
         pos += 1
-        digit = np.uint64(text[pos]) - _ZERO
+        digit = np.uint64(_at(text, pos)) - _ZERO
     return pos, w
 
 
@@ -126,26 +167,26 @@ def _number(text, pos):  # type: ignore[no-untyped-def]
 
     The value is right up to MAX_DIGITS digits.
     """
-    negative = text[pos] == _MINUS
-    if negative or text[pos] == _PLUS:
+    negative = _at(text, pos) == _MINUS
+    if negative or _at(text, pos) == _PLUS:
         pos += 1
     first = pos
     pos, w = _digits(text, pos, np.uint64(0))
     digits, q = pos - first, 0
-    if text[pos] == _DOT:
+    if _at(text, pos) == _DOT:
         fraction = pos + 1
         pos, w = _digits(text, fraction, w)
         q = fraction - pos
         digits -= q
-    if digits > 0 and (text[pos] == _SMALL_E or text[pos] == _E):
+    if digits > 0 and (_at(text, pos) == _SMALL_E or _at(text, pos) == _E):
         pos += 1
-        down = text[pos] == _MINUS
-        if down or text[pos] == _PLUS:
+        down = _at(text, pos) == _MINUS
+        if down or _at(text, pos) == _PLUS:
             pos += 1
         exponent, first = 0, pos
-        while 48 <= text[pos] <= 57:
+        while 48 <= _at(text, pos) <= 57:
             if exponent < 100_000:  # far beyond any finite number, far from overflow
-                exponent = exponent * 10 + (text[pos] - 48)
+                exponent = exponent * 10 + (_at(text, pos) - 48)
             pos += 1
         if pos == first:
             return pos, 0.0, 0
@@ -170,7 +211,7 @@ def _label(text, pos, i, s, y, slow):  # type: ignore[no-untyped-def]
 @kernel
 def _qid(text, pos, i, qid):  # type: ignore[no-untyped-def]
     """Read the query id of document i; return the position after it, and the fault."""
-    if not (text[pos] == _Q and text[pos + 1] == _I and text[pos + 2] == _D and text[pos + 3] == _COLON):
+    if not _reads(text, pos, _QID_PREFIX):
         return pos, NO_QID
     first = pos + 4
     pos, w = _digits(text, first, np.uint64(0))
@@ -184,7 +225,7 @@ def _qid(text, pos, i, qid):  # type: ignore[no-untyped-def]
 def _value(text, pos, null):  # type: ignore[no-untyped-def]
     """Read a feature's value; return the position after it, the value, the number of digits, and the fault."""
     end, value, digits = _number(text, pos)
-    if digits == 0 and text[pos] == _N and text[pos + 1] == _U and text[pos + 2] == _L and text[pos + 3] == _L:
+    if digits == 0 and _reads(text, pos, _NULL):
         end, value = pos + 4, null
     elif digits == 0:
         return end, value, digits, VALUE
@@ -224,11 +265,10 @@ def parse(  # type: ignore[no-untyped-def]
                 column, offset = 0, i * width  # the next column to be filled, and where the dense row begins
                 while True:
                     pos = token = _skip_blanks(text, pos)
-                    if _ends_token(text, pos):
-                        break
                     pos, w = _digits(text, pos, np.uint64(0))
-                    if pos == token or text[pos] != _COLON:
-                        code = FEATURE
+                    if pos == token or _at(text, pos) != _COLON:
+                        if pos > token or not _ends_token(text, pos):
+                            code = FEATURE
                         break
                     j = np.int64(min(w, _TOO_HIGH)) - base
                     if j >= width or pos - token > MAX_DIGITS:
@@ -238,7 +278,8 @@ def parse(  # type: ignore[no-untyped-def]
                         code = INDEX_LOW if j < 0 else INDEX_ORDER
                         break
                     if dense:
-                        values[offset + column : offset + j] = absent
+                        for k in range(offset + column, offset + j):
+                            values[k] = absent
                         k = offset + j
                     elif k == entry[p + 1]:
                         code = CHANGED
@@ -260,17 +301,18 @@ def parse(  # type: ignore[no-untyped-def]
                 if code != NONE:
                     break
                 if dense:
-                    values[offset + column : offset + width] = absent
+                    for k in range(offset + column, offset + width):
+                        values[k] = absent
                 else:
                     indptr[i + 1] = k
                 i += 1
             first = pos
-            while text[pos] != _LF and text[pos] != 0:
+            while _at(text, pos) != _LF and _at(text, pos) != 0:
                 pos += 1
-            if text[pos] == 0:
+            if _at(text, pos) == 0:
                 code, token = NUL, pos
                 break
-            if keep and is_document and text[first] == _HASH:
+            if keep and is_document and _at(text, first) == _HASH:
                 comments[i - 1, 0], comments[i - 1, 1] = first + 1, pos
             pos += 1
         n_rows[p], n_slow[p], fault[p], where[p] = i - row[p], s - slow_start[p], code, token

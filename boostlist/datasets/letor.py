@@ -22,6 +22,7 @@ def load_letor(
     absent: float = 0.0,
     comments: bool = False,
     sort: bool = False,
+    cache: bool = False,
 ) -> RankingData:
     r"""Read a LETOR file, that is SVMlight text with query ids.
 
@@ -48,6 +49,10 @@ def load_letor(
         Whether to bring the documents of a query together where they are scattered; queries then stand in order of
         their first document, documents in file order. Without it scattered queries are an error.
 
+    cache
+        Whether to keep a binary copy (beside the file, or in the user's cache folder where that cannot be written) and
+        to map it into memory next time. A copy that is damaged, or does not fit file and options, is made anew.
+
     Returns
     -------
     RankingData
@@ -62,7 +67,7 @@ def load_letor(
     --------
     >>> import io
     >>> from boostlist.datasets import load_letor
-    >>> data = load_letor(io.BytesIO(b"2 qid:7 1:0.5 3:1e-2 # docid = 11\\n0 qid:7 2:-4\\n"))
+    >>> data = load_letor(io.BytesIO(b"2 qid:7 1:0.5 3:1e-2 # docid = 11\n0 qid:7 2:-4\n"))
     >>> data.X
     array([[ 0.5 ,  0.  ,  0.01],
            [ 0.  , -4.  ,  0.  ]], dtype=float32)
@@ -74,4 +79,8 @@ def load_letor(
     sources: list[Source] = [source] if single else list(source)  # type: ignore[list-item,arg-type]
     if not sources:
         raise ValueError("no files given")
+    if cache:
+        from boostlist.datasets.cache import cached
+
+        return cached(sources, options, lambda: read(sources, options))
     return read(sources, options)
