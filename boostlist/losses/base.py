@@ -22,10 +22,12 @@ from boostlist.queries import frozen
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from boostlist._typing import AnyArray, FloatArray
+    from boostlist._typing import AnyArray, FloatArray, IntArray
     from boostlist.boosters.objective import Objective
     from boostlist.losses.combination import Sum
     from boostlist.queries import Queries
+
+Curvature = Callable[[int, int, "FloatArray"], "FloatArray"]
 
 VALUE, GRADIENT, DIAG = 1, 2, 4
 """What a kernel is asked for, or-ed together; it may compute more where that costs nothing."""
@@ -85,6 +87,13 @@ class BoundLoss(ABC):
             f"{self.loss!r} offers no Hessian-vector product: its Hessian is indefinite or not defined. "
             "Use a first-order solver such as L-BFGS"
         )
+
+    def curvature(self, f: ArrayLike) -> Curvature | None:
+        """Return the function (lo, hi, X) -> X'HX at the scores f, or None if the loss offers products H v only.
+
+        X holds the rows of the queries lo <= q < hi, float64 and C-contiguous; only their part of H counts.
+        """
+        return None
 
     def per_query(self, f: ArrayLike) -> FloatArray:
         """Return the loss of each query, query weights not applied."""
@@ -171,14 +180,28 @@ class KernelLoss(Loss):
         ``value`` starts at 0. Only what `need` asks for must be right.
     hessp_kernel
         ``kernel(lo, hi, start, weight, f, v, out, *tables)``: write H v, weights included; or None.
+    stage_kernel
+        ``kernel(lo, hi, first, start, weight, f, X, S, A, B, *tables)``, or None. It makes X'HX two matrix products
+        where H is diag(D) less a few outer products, each of two means over documents:
+
+            X'HX = S'S - A'B - B'A,   S = D^(1/2) X
+
+        X holds the rows from query `first` on, and S likewise; A and B have a row for each stage from that query on.
+        Write those of the queries ``first + lo <= q < first + hi``. Since such an H takes constants to 0, the kernel
+        subtracts a query's first row from all its rows: features far from 0 keep their digits.
     """
 
     kernel: ClassVar[Callable[..., None]]
     hessp_kernel: ClassVar[Callable[..., None] | None] = None
+    stage_kernel: ClassVar[Callable[..., None] | None] = None
 
     @abstractmethod
     def tables(self, queries: Queries) -> tuple[AnyArray | float | int | bool, ...]:
         """Return what the kernels read besides scores: all that depends on labels and parameters alone."""
+
+    def stage_start(self, tables: tuple[Any, ...]) -> IntArray:
+        """Return the stage at which each query begins, with the number of stages appended; for `stage_kernel`."""
+        raise NotImplementedError
 
     def bind(self, queries: Queries) -> BoundLoss:
         """Compute the tables for these queries."""
@@ -211,5 +234,22 @@ class _BoundKernels(BoundLoss):
             out = np.empty_like(scores)
             over_queries(kernel, start, start, weight, scores, direction, out, *self._tables)
             return out
+
+        return product
+
+    def curvature(self, f: ArrayLike) -> Curvature | None:
+        kernel = self.loss.stage_kernel
+        if kernel is None:
+            return None
+        start, weight, scores = self.queries.start, self.queries.weight, self.queries.scores(f)
+        stage = self.loss.stage_start(self._tables)
+
+        def product(lo: int, hi: int, X: FloatArray) -> FloatArray:
+            S = np.empty_like(X)
+            A, B = np.empty((2, stage[hi] - stage[lo], X.shape[1]))
+            bounds = start[lo : hi + 1] - start[lo]
+            over_queries(kernel, bounds, lo, start, weight, scores, frozen(X), S, A, B, *self._tables)
+            cross = A.T @ B
+            return S.T @ S - cross - cross.T
 
         return product

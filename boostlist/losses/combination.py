@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boostlist.losses.base import DIAG, GRADIENT, VALUE, BoundLoss, Loss, Traits
+from boostlist.losses.base import DIAG, GRADIENT, VALUE, BoundLoss, Curvature, Loss, Traits
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -86,3 +86,10 @@ class _BoundSum(BoundLoss):
     def hessp(self, f: ArrayLike) -> Callable[[ArrayLike], FloatArray]:
         products = [(factor, term.hessp(f)) for factor, term in self._terms]
         return lambda v: reduce(np.add, (factor * product(v) for factor, product in products))
+
+    def curvature(self, f: ArrayLike) -> Curvature | None:
+        parts = [(factor, term.curvature(f)) for factor, term in self._terms]
+        known = [(factor, part) for factor, part in parts if part is not None]
+        if len(known) < len(parts):
+            return None
+        return lambda lo, hi, X: reduce(np.add, (factor * part(lo, hi, X) for factor, part in known))

@@ -20,6 +20,11 @@ T_j = sum_{t: y_t < y_j} w_jt e^{f_t} / beta_j, r_j = 1 / (e^{f_j} + T_j) and q 
     (H v)_i = kappa ( beta_i (1 - q_i)(v_i - vbar_i) + e^{f_i} [ v_i V_i - sum_{j: y_j > y_i} w_ji r_j vbar_j ] )
     vbar_j = (1 - q_j) v_j + r_j sum_{t: y_t < y_j} w_jt e^{f_t} v_t / beta_j
 
+Every document j spreads pi_j = (1 - q_j) on itself and q_j on the lower grades, there with mean x: xbar_j. Hence
+
+    X'HX = sum_i D_i x_i x_i' - sum_g ( a_g b_g' + b_g a_g' ),   D_i = kappa ( beta_i q_i (1 - q_i) + e^{f_i} V_i )
+    b_g = xbar_g,   a_g = kappa sum_{j in g} beta_j ( q_j (1 - q_j) x_j + q_j^2 xbar_g / 2 )
+
 (H is derived from l; eq. 3.21 and 4.3 of the thesis are not its second derivative.) Both weightings are separable in j
 and t, so T, V and Q are sums over grades: O(n), also when all labels differ, where the thesis needs O(n^2). For "ndcg"
 they are sums of r times powers of c; for "grade" the same moments are taken about the current grade and moved from
@@ -32,7 +37,7 @@ V, Q to m_<=, that of grades up to the document's own.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -42,7 +47,7 @@ from boostlist.losses.weights import check_choice
 from boostlist.parallel import kernel, longest
 
 if TYPE_CHECKING:
-    from boostlist._typing import AnyArray
+    from boostlist._typing import AnyArray, IntArray
     from boostlist.queries import Queries
 
 # e^{x} with x up to this may be recovered from e^{x - 300} by a product, without overflow and without a second exp.
@@ -218,6 +223,86 @@ def _cs_listmle_hessp(  # type: ignore[no-untyped-def]
                     Vv += c[g] * r1v
 
 
+@kernel
+def _lower_means(  # type: ignore[no-untyped-def]
+    graded, order, first, last, document, c, beta, p, r, m, T, X, scale, A, B
+):
+    """Fill a_g and b_g for the grades of a query, ascending; X is taken relative to its first row."""
+    columns = X.shape[1]
+    E, F = np.zeros(columns), np.zeros(columns)
+    top = m[0]
+    begin = document[first]
+    for g in range(first, last):
+        b, a = B[g - first], A[g - first]
+        a[:] = 0.0
+        t = T[g - first]
+        for k in range(columns):
+            lower, F[k] = _lower_sum(graded, c, beta, g, first, E[k], F[k])
+            b[k] = lower / t if t > 0 else 0.0
+        shrink = np.exp(top - m[g - first])
+        top = m[g - first]
+        E *= shrink
+        F *= shrink
+        squares = 0.0
+        for i in range(document[g], document[g + 1]):
+            pi, row, q = p[i - begin], order[i], t * r[i - begin]
+            own = scale * beta[g] * q * max(1 - q, 0.0)
+            squares += scale * beta[g] * q * q
+            weight = 0.0 if graded else c[g] * pi
+            for k in range(columns):
+                x = X[row, k] - X[0, k]
+                a[k] += own * x
+                E[k] += pi * x
+                F[k] += weight * x
+        for k in range(columns):
+            a[k] += 0.5 * squares * b[k]
+
+
+@kernel
+def _cs_listmle_stages(  # type: ignore[no-untyped-def]
+    lo, hi, first_query, start, weight, f, X, S, A, B, graded, kappa, order, level_start, document, c, beta
+):
+    p = np.empty(longest(first_query + lo, first_query + hi, start))
+    r = np.empty_like(p)
+    m = np.empty(longest(first_query + lo, first_query + hi, level_start))
+    T = np.empty_like(m)
+    for query in range(first_query + lo, first_query + hi):
+        rows = slice(start[query] - start[first_query], start[query + 1] - start[first_query])
+        Xq, Sq = X[rows], S[rows]
+        first, last = level_start[query], level_start[query + 1]
+        stages = slice(first - level_start[first_query], last - level_start[first_query])
+        if kappa[query] == 0:
+            Sq[:] = 0.0
+            A[stages] = 0.0
+            B[stages] = 0.0
+            continue
+        begin = document[first]
+        scale = weight[query] * kappa[query]
+        _forward(f[start[query] : start[query + 1]], graded, order, first, last, document, c, beta, p, r, m, T)
+        _lower_means(graded, order, first, last, document, c, beta, p, r, m, T, Xq, scale, A[stages], B[stages])
+        R = V = 0.0
+        for g in range(last - 1, first - 1, -1):
+            if graded:
+                if g + 1 < last:
+                    V += (c[g + 1] - c[g]) * R
+                V_g = V
+            else:
+                V_g = V + c[g] * R
+            r1 = 0.0
+            for i in range(document[g], document[g + 1]):
+                ri, row = r[i - begin], order[i]
+                q = T[g - first] * ri
+                root = np.sqrt(scale * (beta[g] * q * max(1 - q, 0.0) + p[i - begin] * V_g))
+                for k in range(X.shape[1]):
+                    Sq[row, k] = root * (Xq[row, k] - Xq[0, k])
+                r1 += ri
+            if g > first:
+                t = np.exp(m[g - first - 1] - m[g - first])
+                R, V = R * t + r1, V * t
+                if not graded:
+                    V += c[g] * r1
+
+
 @dataclass(frozen=True, kw_only=True)
 class CsListMLE(KernelLoss):
     """Cost-sensitive ListMLE: a convex upper bound on 1 - NDCG@k, up to a constant.
@@ -244,6 +329,7 @@ class CsListMLE(KernelLoss):
     traits = Traits(diag="exact", convex=True, shift_invariant=True, cost="n")
     kernel = staticmethod(_cs_listmle)
     hessp_kernel = staticmethod(_cs_listmle_hessp)
+    stage_kernel = staticmethod(_cs_listmle_stages)
 
     def __post_init__(self) -> None:
         check_choice("weights", self.weights, ("ndcg", "grade"))
@@ -267,3 +353,8 @@ class CsListMLE(KernelLoss):
             beta = levels.sum_below(c * count) + c * levels.sum_below(count.astype(np.float64))
         kappa = np.divide(1 / np.log(2), kappa, out=np.zeros_like(kappa), where=kappa > 0)
         return self.weights == "grade", kappa, levels.order, levels.start, levels.document, c, beta
+
+    def stage_start(self, tables: tuple[Any, ...]) -> IntArray:
+        """Return the levels of each query."""
+        level_start: IntArray = tables[3]
+        return level_start

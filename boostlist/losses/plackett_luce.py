@@ -13,6 +13,10 @@ same with Z^2,
     (H v)_k = e^{f_k} [ v_k c_k - sum_{j: y_j >= y_k} W_j vbar_{y_j} / Z_{y_j} ]
     vbar_g = sum_{k: y_k <= g} e^{f_k} v_k / Z_g
 
+For a matrix X of features H is diag(e^f c) less an outer product for each grade, and with xbar_g = the mean over Z_g
+
+    X'HX = sum_k e^{f_k} c_k x_k x_k' - sum_g n_g W_g xbar_g xbar_g'
+
 All sums are prefix or suffix sums over grades: O(n). Z_g is kept as e^{m_g} S_g with m_g the largest score in it, since
 a grade may lie hundreds below the list's maximum: scores 0, -800, -801 would give 0/0 otherwise.
 
@@ -34,7 +38,7 @@ On a list of a single grade these losses pull the scores together.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -44,7 +48,7 @@ from boostlist.losses.weights import Grades, StageWeights, check_choice, check_g
 from boostlist.parallel import kernel, longest
 
 if TYPE_CHECKING:
-    from boostlist._typing import AnyArray, FloatArray
+    from boostlist._typing import AnyArray, FloatArray, IntArray
     from boostlist.queries import Queries
 
 Ties = Literal["breslow", "order"]
@@ -154,6 +158,52 @@ def _plackett_luce_hessp(  # type: ignore[no-untyped-def]
                 out_q[order[i]] = weight[q] * p[i - begin] * (vq[order[i]] * c - d)
 
 
+@kernel
+def _plackett_luce_stages(  # type: ignore[no-untyped-def]
+    lo, hi, first_query, start, weight, f, X, S, A, B, sign, order, level_start, document, W
+):
+    p = np.empty(longest(first_query + lo, first_query + hi, start))
+    m = np.empty(longest(first_query + lo, first_query + hi, level_start))
+    own, lower = np.empty_like(m), np.empty_like(m)
+    columns = X.shape[1]
+    total = np.empty(columns)
+    for q in range(first_query + lo, first_query + hi):
+        rows = slice(start[q] - start[first_query], start[q + 1] - start[first_query])
+        Xq, Sq = X[rows], S[rows]
+        first, last = level_start[q], level_start[q + 1]
+        stages = slice(first - level_start[first_query], last - level_start[first_query])
+        Aq, Bq = A[stages], B[stages]
+        begin = document[first]
+        _forward(f[start[q] : start[q + 1]], sign, order, first, last, document, p, m, own, lower)
+        total[:] = 0.0
+        top = m[0]
+        for g in range(first, last):
+            low, high = document[g], document[g + 1]
+            if m[g - first] > top:
+                total *= np.exp(top - m[g - first])
+                top = m[g - first]
+            for i in range(low, high):
+                pi, row = p[i - begin], order[i]
+                for k in range(columns):
+                    total[k] += pi * (Xq[row, k] - Xq[0, k])
+            Z = own[g - first] + lower[g - first]
+            half = 0.5 * weight[q] * (high - low) * W[g]
+            for k in range(columns):
+                Bq[g - first, k] = total[k] / Z
+                Aq[g - first, k] = half * Bq[g - first, k]
+        c = 0.0
+        for g in range(last - 1, first - 1, -1):
+            low, high = document[g], document[g + 1]
+            if m[g - first] < top:
+                c *= np.exp(m[g - first] - top)
+                top = m[g - first]
+            c += (high - low) * W[g] / (own[g - first] + lower[g - first])
+            for i in range(low, high):
+                root, row = np.sqrt(weight[q] * p[i - begin] * c), order[i]
+                for k in range(columns):
+                    Sq[row, k] = root * (Xq[row, k] - Xq[0, k])
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlackettLuce(KernelLoss):
     """Common part of the family: the ties rule and the kernels.
@@ -171,6 +221,7 @@ class PlackettLuce(KernelLoss):
     traits = Traits(diag="exact", convex=True, shift_invariant=True, cost="n")
     kernel = staticmethod(_plackett_luce)
     hessp_kernel = staticmethod(_plackett_luce_hessp)
+    stage_kernel = staticmethod(_plackett_luce_stages)
 
     def __post_init__(self) -> None:
         check_choice("ties", self.ties, Ties)
@@ -187,6 +238,11 @@ class PlackettLuce(KernelLoss):
         if self.reverse:
             W, levels = levels.flip(W), levels.descending(queries)
         return -1.0 if self.reverse else 1.0, levels.order, levels.start, levels.document, W
+
+    def stage_start(self, tables: tuple[Any, ...]) -> IntArray:
+        """Return the levels of each query."""
+        level_start: IntArray = tables[2]
+        return level_start
 
 
 @dataclass(frozen=True, kw_only=True)
