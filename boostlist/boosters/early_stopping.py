@@ -48,3 +48,41 @@ def xgboost_early_stopping(
         save_best=save_best,
         min_delta=min_delta,
     )
+
+
+def lightgbm_early_stopping(metric: Metric, rounds: int, *, data_name: str) -> Any:
+    """Return a callback for ``lgb.train`` that stops on one metric of one data set.
+
+    LightGBM's own ``early_stopping`` knows the direction, but looks at every data set and stops at the first that no
+    longer improves.
+
+    Parameters
+    ----------
+    metric
+        The metric; it is also to be passed as ``feval=``.
+    rounds
+        Number of rounds without improvement after which training stops.
+    data_name
+        Name, in ``valid_names=``, of the data to look at.
+    """
+    import lightgbm as lgb
+
+    values: list[float] = []
+
+    def stop(env: Any) -> None:
+        if env.iteration == env.begin_iteration:
+            values.clear()
+        results = env.evaluation_result_list
+        values.append(next(r[2] for r in results if r[0] == data_name and r[1] == metric.name))
+        best = best_round(metric, values)
+        if len(values) - 1 - best >= rounds or env.iteration == env.end_iteration - 1:
+            raise lgb.callback.EarlyStopException(env.begin_iteration + best, results)
+
+    stop.order = 30  # type: ignore[attr-defined]  # after the callback that records the results
+    return stop
+
+
+def best_round(metric: Metric, values: list[float]) -> int:
+    """Return the first round with the best value, counted from 0."""
+    best = max(values) if metric.higher_is_better else min(values)
+    return values.index(best)

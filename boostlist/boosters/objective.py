@@ -12,7 +12,7 @@ their document, as in the hosts' own ranking objectives; that is not the gradien
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -64,6 +64,10 @@ class Objective:
         scale = automatic_scale(bound) if self.scale == "auto" else float(self.scale)
         return BoundObjective(bound, scale, document_weight)
 
+    def scaled(self, queries: Queries) -> Objective:
+        """Return the objective with the scale that ``"auto"`` means for these queries."""
+        return replace(self, scale=automatic_scale(self.loss.bind(queries))) if self.scale == "auto" else self
+
 
 @dataclass(frozen=True, eq=False)
 class BoundObjective:
@@ -86,9 +90,19 @@ class BoundObjective:
 
 def automatic_scale(bound: BoundLoss) -> float:
     """Return the factor that makes the mean of the positive diagonal entries 1 at scores of 0; 1 if there are none."""
+    return scale_from_sums(*curvature_sums(bound))
+
+
+def curvature_sums(bound: BoundLoss) -> tuple[float, int]:
+    """Return the sum and the number of positive diagonal entries at scores of 0."""
     _, diag = bound.gradient_hessian(np.zeros(bound.queries.n_documents))
     positive = diag[diag > 0]
-    return float(1 / positive.mean()) if positive.size else 1.0
+    return float(positive.sum()), positive.size
+
+
+def scale_from_sums(total: float, count: int) -> float:
+    """Return count / total, to the precision of float32: sums over parts of the data round otherwise than over all."""
+    return float(np.float32(count / total)) if count else 1.0
 
 
 def _check_host(loss: Loss, scores: AnyArray, owner: object) -> None:

@@ -1,0 +1,160 @@
+"""What `TreeRanker` asks of a host, and what it hands over: one interface over LightGBM and XGBoost.
+
+A `Job` has everything that a training needs in boostlist's own terms; each host turns it into its own data, parameters
+and callbacks. Gradients and metrics come bound to their lists, so that no host reads labels, groups or weights back
+between rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from boostlist._typing import AnyArray, FloatArray
+from boostlist.metrics.base import BoundMetric, Metric
+from boostlist.queries import Queries
+
+Backend = Literal["lightgbm", "xgboost"]
+Gradients = Callable[[AnyArray], tuple[AnyArray, AnyArray]]
+History = dict[str, dict[str, list[float]]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeParameters:
+    """Parameters that both hosts have, under the names of their scikit-learn interfaces; None is the host's default."""
+
+    learning_rate: float
+    num_leaves: int
+    max_depth: int | None
+    min_child_weight: float | None
+    reg_alpha: float
+    reg_lambda: float | None
+    subsample: float
+    colsample_bytree: float
+    max_bin: int
+    seed: int | None
+    n_jobs: int | None
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """Features of the documents of some queries.
+
+    Attributes
+    ----------
+    X, queries
+        A row a document, and the lists; query weights are part of the lists.
+    document_weight
+        Weights that differ within a query, or None.
+    """
+
+    X: Any
+    queries: Queries
+    document_weight: FloatArray | None = None
+
+    def document_weights(self) -> FloatArray | None:
+        """Return a weight for each document, None if all are 1."""
+        if self.document_weight is not None:
+            return self.document_weight
+        weight = self.queries.weight
+        return None if (weight == 1).all() else np.repeat(weight, self.queries.sizes)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Job:
+    """A training.
+
+    Attributes
+    ----------
+    tree, rounds
+        Parameters, and the number of trees to add.
+    objective
+        Scores of the training documents -> gradient and Hessian; or the name of an objective that the host has.
+    train, valid
+        Training data; data for evaluation, by name.
+    metrics
+        Evaluated on each of `valid` after each round. The first one, on the last of `valid`, decides on stopping.
+    stop_after
+        Number of rounds without improvement after which training stops; None trains to the end.
+    start
+        Booster to continue from.
+    batch_rows
+        Read features in batches of about so many rows, without ever copying all of them; None: at once.
+    """
+
+    tree: TreeParameters
+    rounds: int
+    objective: Gradients | str
+    train: Lists
+    valid: Mapping[str, Lists]
+    metrics: Sequence[Metric]
+    stop_after: int | None = None
+    start: Any = None
+    batch_rows: int | None = None
+
+    def bound_metrics(self) -> dict[str, list[BoundMetric]]:
+        """Bind every metric to every set of lists for evaluation."""
+        return {name: [metric.bind(lists.queries) for metric in self.metrics] for name, lists in self.valid.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A plain booster of the host, cut at its best round, and the values of the metrics after each round."""
+
+    booster: Any
+    history: History
+
+
+class Host(Protocol):
+    """A module with these functions; `boostlist.boosters.lightgbm_host` and `boostlist.boosters.xgboost_host` are."""
+
+    def train(self, job: Job) -> Trained:
+        """Train a booster."""
+
+    def parameters(self, tree: TreeParameters, objective: str | None) -> dict[str, Any]:
+        """Return the host's parameters; `objective` is the host's own one, None for gradients of boostlist's."""
+
+    def check_parameters(self, more: Mapping[str, Any], n_features: int) -> None:
+        """Raise a ValueError with the host's words if the host does not know one of the parameters."""
+
+    def predict(self, booster: Any, X: Any, contributions: bool) -> FloatArray:
+        """Return raw scores, or the contribution of each feature to them and in the last column the base."""
+
+    def rounds(self, booster: Any) -> int:
+        """Return the number of rounds in the booster."""
+
+    def total_gain(self, booster: Any, n_features: int) -> FloatArray:
+        """Return the summed gain of each feature's splits."""
+
+    def to_bytes(self, booster: Any, note: str) -> bytes:
+        """Return the host's model file with a note that the host ignores."""
+
+    def from_bytes(self, content: bytes) -> tuple[Any, str | None]:
+        """Return booster and note of a model file; None if it has no note."""
+
+
+def host(backend: str) -> Host:
+    """Return the host of this name.
+
+    Raises
+    ------
+    ValueError
+        If there is no such host.
+    ImportError
+        If it is not installed.
+    """
+    if backend not in ("lightgbm", "xgboost"):
+        raise ValueError(f'backend must be "lightgbm" or "xgboost", got {backend!r}')
+    try:
+        import_module(backend)
+    except ImportError as error:
+        raise ImportError(
+            f'backend="{backend}" needs {backend}, which is not installed: pip install "boostlist[{backend}]"'
+        ) from error
+    module: Any = import_module(f"boostlist.boosters.{backend}_host")
+    return module  # type: ignore[no-any-return]

@@ -1,0 +1,156 @@
+"""LightGBM as a host of `TreeRanker`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import lightgbm as lgb
+import numpy as np
+
+from boostlist._typing import AnyArray, FloatArray
+from boostlist.boosters.batches import release
+from boostlist.boosters.early_stopping import lightgbm_early_stopping
+from boostlist.boosters.hosts import Job, Lists, Trained, TreeParameters
+
+_NOTE = "boostlist:"
+_LAST_LINE = "\npandas_categorical:"
+
+
+def parameters(tree: TreeParameters, objective: str | None) -> dict[str, Any]:
+    """Translate the parameters; what the user gave in LightGBM's own names wins over their translation.
+
+    `deterministic` and a fixed histogram layout make the same seed give the same model: left alone, LightGBM takes
+    whichever layout is quicker in a first trial.
+    """
+    translated = {
+        "learning_rate": tree.learning_rate,
+        "num_leaves": tree.num_leaves,
+        "max_depth": tree.max_depth,
+        "min_sum_hessian_in_leaf": tree.min_child_weight,
+        # XGBoost has no such bound; the Hessians of boostlist's objectives are scaled so that theirs does its work.
+        "min_data_in_leaf": 1 if objective is None else None,
+        "lambda_l1": tree.reg_alpha,
+        "lambda_l2": tree.reg_lambda,
+        "bagging_fraction": tree.subsample,
+        "bagging_freq": 1 if tree.subsample < 1 else None,
+        "feature_fraction": tree.colsample_bytree,
+        "max_bin": tree.max_bin,
+        "seed": tree.seed,
+        "num_threads": tree.n_jobs,
+        "deterministic": True,
+        "force_col_wise": not _given("force_row_wise", tree.more),
+        "verbosity": -1,
+    }
+    own = {name: value for name, value in translated.items() if value is not None and not _given(name, tree.more)}
+    # Its own metric would be checked against the labels (whole, below 31) even where it is not wanted.
+    return own | dict(tree.more) | {"metric": "None"} | ({} if objective is None else {"objective": objective})
+
+
+def _aliases() -> dict[str, list[str]]:
+    from lightgbm.basic import _ConfigAliases
+
+    aliases: dict[str, list[str]] = _ConfigAliases._get_all_param_aliases()
+    return aliases
+
+
+def _given(name: str, more: Mapping[str, Any]) -> bool:
+    return bool(more) and any(alias in more for alias in (name, *_aliases().get(name, ())))
+
+
+def check_parameters(more: Mapping[str, Any], n_features: int) -> None:
+    """Refuse parameters that LightGBM would only warn of, and those that it ignores with a custom objective."""
+    known = {alias for name, aliases in _aliases().items() for alias in (name, *aliases)}
+    for name in more:
+        if name not in known:
+            raise ValueError(f"Unknown parameter: {name} (LightGBM has no parameter of this name)")
+
+
+def _dataset(lists: Lists, reference: Any, batch_rows: int | None, params: dict[str, Any]) -> Any:
+    return lgb.Dataset(
+        lists.X if batch_rows is None else _Rows(lists.X, batch_rows),
+        lists.queries.labels,
+        reference=reference,
+        weight=lists.document_weights(),
+        group=lists.queries.sizes,
+        params=params,
+        free_raw_data=True,
+    )
+
+
+class _Rows(lgb.Sequence):  # type: ignore[misc]
+    """Rows of an array for LightGBM, which asks for single rows (to find its bins) and then for ranges."""
+
+    def __init__(self, X: AnyArray, batch_rows: int) -> None:
+        self.X = X
+        self.batch_size = batch_rows
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def __getitem__(self, rows: Any) -> FloatArray:
+        part = np.array(self.X[rows], np.float64)
+        if not np.isscalar(rows) and not isinstance(rows, int | np.integer):
+            release(self.X)
+        return part
+
+
+def train(job: Job) -> Trained:
+    """Train with ``lgb.train``."""
+    params = parameters(job.tree, job.objective if isinstance(job.objective, str) else None)
+    if not isinstance(job.objective, str):
+        gradients = job.objective
+        # A function and no object: lgb.train copies its parameters deeply, which would copy everything bound.
+        params["objective"] = lambda scores, _: gradients(scores)
+    data_params = {name: value for name, value in params.items() if name != "objective"}
+    train_set = _dataset(job.train, None, job.batch_rows, data_params)
+    valid_sets = [_dataset(lists, train_set, job.batch_rows, data_params) for lists in job.valid.values()]
+    bound = {id(data): metrics for data, metrics in zip(valid_sets, job.bound_metrics().values(), strict=True)}
+
+    def evaluate(scores: AnyArray, data: Any) -> list[tuple[str, float, bool]]:
+        return [(b.metric.name, b.mean(scores), b.metric.higher_is_better) for b in bound[id(data)]]
+
+    history: dict[str, dict[str, list[float]]] = {}
+    callbacks = [lgb.record_evaluation(history)] if valid_sets else []
+    if job.stop_after is not None:
+        callbacks.append(lightgbm_early_stopping(job.metrics[0], job.stop_after, data_name=list(job.valid)[-1]))
+    booster = lgb.train(
+        params,
+        train_set,
+        job.rounds,
+        valid_sets=valid_sets or None,
+        valid_names=list(job.valid) or None,
+        feval=evaluate if valid_sets else None,
+        init_model=job.start,
+        callbacks=callbacks,
+    )
+    return Trained(booster, {name: dict(values) for name, values in history.items()})
+
+
+def predict(booster: Any, X: Any, contributions: bool) -> FloatArray:
+    """Return raw scores or contributions."""
+    result = booster.predict(X, raw_score=not contributions, pred_contrib=contributions)
+    return np.asarray(result.toarray() if hasattr(result, "toarray") else result, np.float64)
+
+
+def rounds(booster: Any) -> int:
+    """Return the number of rounds."""
+    return int(booster.current_iteration())
+
+
+def total_gain(booster: Any, n_features: int) -> FloatArray:
+    """Return the summed gain of each feature."""
+    return np.asarray(booster.feature_importance("gain"), np.float64)
+
+
+def to_bytes(booster: Any, note: str) -> bytes:
+    """Return LightGBM's text with the note in a line before its last one; its readers skip lines they do not know."""
+    text, last = booster.model_to_string().rsplit(_LAST_LINE, 1)
+    return f"{text}\n{_NOTE}{note}{_LAST_LINE}{last}".encode()
+
+
+def from_bytes(content: bytes) -> tuple[Any, str | None]:
+    """Read LightGBM's text."""
+    text = content.decode()
+    note = next((line for line in reversed(text.splitlines()[-10:]) if line.startswith(_NOTE)), None)
+    return lgb.Booster(model_str=text), None if note is None else note.removeprefix(_NOTE)

@@ -1,0 +1,359 @@
+"""TreeRanker: gradient boosted trees on any objective, in LightGBM or XGBoost, with scikit-learn's conventions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from boostlist._typing import FloatArray, IntArray
+from boostlist.boosters.binding import HostLists
+from boostlist.boosters.defaults import as_objective, with_pointwise
+from boostlist.boosters.hosts import Host, Job, Lists, TreeParameters, host
+from boostlist.boosters.objective import Objective
+from boostlist.estimation import RankingEstimator, qid_column, without_qid
+from boostlist.metrics import Metric
+from boostlist.metrics import get as get_metric
+from boostlist.queries import Queries, query_boundaries
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from boostlist.boosters.hosts import Backend
+    from boostlist.losses import Loss
+
+
+class TreeRanker(RankingEstimator):
+    """Gradient boosted trees for ranking.
+
+    The same call gives models of equal quality in both hosts: trees grow by leaves in either, and the objective is
+    scaled so that the same regularisation bites alike. What the defaults rest on is in docs/defaults.md.
+
+    Clicks are taken at face value: position bias is not modelled. Correct the labels or weights beforehand, or use a
+    host's own objective with its own means (``position=`` of LightGBM's Dataset, ``lambdarank_unbiased`` of XGBoost).
+
+    Parameters
+    ----------
+    objective
+        A loss of boostlist, its name in `boostlist.losses.registry`, or the name of an objective that the host has,
+        such as ``"lambdarank"`` or ``"rank:ndcg"``.
+    backend
+        ``"lightgbm"`` or ``"xgboost"``.
+    n_estimators
+        Number of trees; with early stopping, the largest number.
+    learning_rate
+        Factor on each tree.
+    num_leaves
+        Largest number of leaves of a tree.
+    max_depth
+        Largest depth of a tree; None for no limit.
+    min_child_weight
+        Smallest sum of Hessians in a leaf; an average document has about 1 at the start. None means 20 for losses of
+        boostlist and the host's default for its own objectives, whose Hessians have another scale.
+    reg_alpha, reg_lambda
+        L1 and L2 penalty on the values of leaves. For ``reg_lambda`` None means 1 for losses of boostlist and the
+        host's default for its own objectives.
+    subsample
+        Share of the documents that each tree is grown on.
+    colsample_bytree
+        Share of the features that each tree may use.
+    max_bin
+        Number of bins of a feature.
+    pointwise
+        Share of a squared-error term beside a loss of boostlist, relative to the loss's own curvature; 0 trains on the
+        loss alone. Host objectives have none.
+    random_state
+        Seed, or a NumPy random state. Same seed, same model; None is the host's fixed default.
+    n_jobs
+        Number of threads of the host; None for its default, all cores.
+    **host_parameters
+        Further parameters of the host, in its own names: ``monotone_constraints``, ``device``, ``extra_trees`` and so
+        on. They win over the parameters above where both say the same; unknown ones are refused.
+
+    Attributes
+    ----------
+    booster_
+        The plain ``lightgbm.Booster`` or ``xgboost.Booster``, cut at its best round.
+    objective_
+        What was trained on: the loss with its squared-error term and scale, or the name of the host's objective.
+    evals_result_
+        Values of each metric after each round, by name of the data (``valid_0``, ...) and of the metric.
+    n_estimators_
+        Number of rounds in the booster.
+    feature_importances_
+        Share of each feature in the gain of all splits.
+    n_features_in_, feature_names_in_
+        Number of features and, if X was a data frame, their names.
+
+    Examples
+    --------
+    >>> from boostlist import TreeRanker
+    >>> from boostlist.datasets import load_sample
+    >>> fold = load_sample()
+    >>> ranker = TreeRanker("cs_listmle", n_estimators=50, learning_rate=0.1)
+    >>> ranker = ranker.fit(fold.train.X, fold.train.y, qid=fold.train.qid)
+    >>> ranker.score(fold.test.X, fold.test.y, qid=fold.test.qid) > 0.8
+    True
+    """
+
+    def __init__(
+        self,
+        objective: str | Loss | Objective = "cs_listmle",
+        *,
+        backend: Backend = "lightgbm",
+        n_estimators: int = 200,
+        learning_rate: float = 0.05,
+        num_leaves: int = 15,
+        max_depth: int | None = None,
+        min_child_weight: float | None = None,
+        reg_alpha: float = 0.0,
+        reg_lambda: float | None = None,
+        subsample: float = 1.0,
+        colsample_bytree: float = 1.0,
+        max_bin: int = 255,
+        pointwise: float = 0.3,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        **host_parameters: Any,
+    ) -> None:
+        self.objective = objective
+        self.backend = backend
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.num_leaves = num_leaves
+        self.max_depth = max_depth
+        self.min_child_weight = min_child_weight
+        self.reg_alpha = reg_alpha
+        self.reg_lambda = reg_lambda
+        self.subsample = subsample
+        self.colsample_bytree = colsample_bytree
+        self.max_bin = max_bin
+        self.pointwise = pointwise
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        for name, value in host_parameters.items():
+            setattr(self, name, value)
+
+    def _host_parameters(self) -> dict[str, Any]:
+        """Return the parameters given in the host's names: the attributes that are neither ours nor fitted."""
+        own = self._get_param_names()
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name not in own and not name.startswith("_") and not name.endswith("_")
+        }
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return all parameters, those of the host included."""
+        params: dict[str, Any] = super().get_params(deep=deep)
+        return params | self._host_parameters()
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; names that are not in the signature are parameters of the host."""
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        eval_set: Sequence[tuple[Any, ...]] = (),
+        eval_metric: str | Metric | Sequence[str | Metric] = "ndcg@10",
+        early_stopping_rounds: int | None = None,
+        init_model: Any = None,
+        batch_rows: int | None = None,
+    ) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X
+            Features: an array, a CSR matrix or a data frame, which may have categorical columns and a column ``qid``.
+            Missing values may be nan. XGBoost takes what a CSR matrix does not store for missing, LightGBM for 0.
+        y
+            Label of each row, >= 0.
+        qid, group
+            Query of each row, or the number of rows of each query; neither if X is a data frame with a column ``qid``.
+        sample_weight
+            Weight of each row, or of each query. Where weights differ within a query they multiply gradient and
+            Hessian of their document, as LightGBM has it.
+        eval_set
+            Data to evaluate on after each round: ``(X, y, qid)``, or ``(X, y)`` if X has a column ``qid``.
+        eval_metric
+            Metrics of boostlist or their names. The first one decides on stopping.
+        early_stopping_rounds
+            Stop when the first metric on the last of ``eval_set`` has not improved for so many rounds, in the metric's
+            own direction, and keep the rounds up to the best.
+        init_model
+            A fitted `TreeRanker` or a plain booster to continue from; ``n_estimators`` trees are added.
+        batch_rows
+            For memory-mapped X larger than memory: read it in batches of about so many rows. XGBoost keeps its binned
+            data in temporary files, LightGBM in memory (a byte a value).
+        """
+        adapter = host(self.backend)
+        train = self._lists(X, y, qid, group, sample_weight, "fit", batch_rows)
+        adapter.check_parameters(self._host_parameters(), self.n_features_in_)
+        valid = {f"valid_{i}": self._valid_lists(i, entry, bool(batch_rows)) for i, entry in enumerate(eval_set or ())}
+        if early_stopping_rounds is not None and not valid:
+            raise ValueError("early_stopping_rounds needs data to evaluate on: pass eval_set=[(X, y, qid)]")
+        objective = self._objective(train.queries)
+        names = [eval_metric] if isinstance(eval_metric, str | Metric) else list(eval_metric)
+        trained = adapter.train(
+            Job(
+                tree=self._tree_parameters(),
+                rounds=self.n_estimators,
+                objective=objective if isinstance(objective, str) else bound_gradients(objective, train),
+                train=train,
+                valid=valid,
+                metrics=[get_metric(name) if isinstance(name, str) else name for name in names],
+                stop_after=early_stopping_rounds,
+                start=getattr(init_model, "booster_", init_model),
+                batch_rows=batch_rows,
+            )
+        )
+        return self._fitted(trained.booster, objective, trained.history)
+
+    def _fitted(self, booster: Any, objective: Objective | str, history: dict[str, dict[str, list[float]]]) -> Self:
+        self.booster_ = booster
+        self.objective_ = objective
+        self.evals_result_ = history
+        self.n_estimators_ = self._host.rounds(booster)
+        return self
+
+    @property
+    def _host(self) -> Host:
+        return host(self.backend)
+
+    def _objective(self, queries: Queries) -> Objective | str:
+        """Return the objective with its squared-error term and, so that it is on record, the scale as a number."""
+        objective = as_objective(self.objective)
+        if isinstance(objective, str):
+            return objective
+        return with_pointwise(objective, self.pointwise, queries).scaled(queries)
+
+    def _tree_parameters(self) -> TreeParameters:
+        """Return the parameters for the host; what is None depends on whose objective it is."""
+        own = not isinstance(as_objective(self.objective), str)
+        seed = self.random_state
+        if seed is not None and not isinstance(seed, int | np.integer):
+            seed = int(check_random_state(seed).randint(2**31 - 1))
+        return TreeParameters(
+            learning_rate=self.learning_rate,
+            num_leaves=self.num_leaves,
+            max_depth=self.max_depth,
+            min_child_weight=20.0 if self.min_child_weight is None and own else self.min_child_weight,
+            reg_alpha=self.reg_alpha,
+            reg_lambda=1.0 if self.reg_lambda is None and own else self.reg_lambda,
+            subsample=self.subsample,
+            colsample_bytree=self.colsample_bytree,
+            max_bin=self.max_bin,
+            seed=None if seed is None else int(seed),
+            n_jobs=self.n_jobs,
+            more=self._host_parameters(),
+        )
+
+    def _lists(
+        self,
+        X: Any,
+        y: ArrayLike,
+        qid: ArrayLike | None,
+        group: ArrayLike | None,
+        weight: ArrayLike | None,
+        method: str,
+        batched: Any,
+    ) -> Lists:
+        queries = self._read_queries(X, y, qid, group, None, method)
+        if batched and (not isinstance(X, np.ndarray) or X.ndim != 2):
+            raise ValueError(
+                f"batch_rows reads rows of an array, such as a memory-mapped one; X is a {type(X).__name__}"
+            )
+        features = self._checked_features(X, "batched" if batched else "keep", reset=method == "fit")
+        return Lists(features, queries) if weight is None else _weighted(features, queries, weight)
+
+    def _valid_lists(self, i: int, entry: tuple[Any, ...], batched: bool) -> Lists:
+        if not isinstance(entry, tuple | list) or len(entry) not in (2, 3):
+            raise ValueError(f"eval_set[{i}] must be (X, y, qid), or (X, y) if X has a column 'qid'")
+        X, y, qid = (*entry, None)[:3]
+        return self._lists(X, y, qid, None, None, f"fit, eval_set[{i}]", batched)
+
+    def _checked_features(self, X: Any, missing: Any, reset: bool) -> Any:
+        # A data frame goes to the host as it is: its categories and names are the host's business.
+        if hasattr(X, "columns") or missing == "batched":
+            return validate_data(self, without_qid(X), reset=reset, skip_check_array=True)
+        return super()._checked_features(X, missing, reset)
+
+    def predict(self, X: Any, *, pred_contrib: bool = False) -> FloatArray:
+        """Return the score of each row; a higher score ranks further up.
+
+        Parameters
+        ----------
+        X
+            Features, as for ``fit``; a column ``qid`` is ignored.
+        pred_contrib
+            Return SHAP values instead: for each row the contribution of each feature and, in the last column, the base.
+            They sum to the score.
+        """
+        check_is_fitted(self)
+        return self._host.predict(self.booster_, self._read_features(X, "keep"), pred_contrib)
+
+    def rank(self, X: Any, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> IntArray:
+        """Return the rows in ranked order: query after query, in each the best row first, equal scores in row order.
+
+        Parameters
+        ----------
+        X, qid, group
+            As for ``fit``; with neither qid, group nor a column ``qid`` all rows are one query.
+        """
+        scores = self.predict(X)
+        ids = qid if qid is not None else qid_column(X)
+        if group is not None:
+            start = Queries.from_sizes(np.zeros(len(scores)), group).start
+        elif ids is not None:
+            start = query_boundaries(ids)
+        else:
+            start = np.array([0, len(scores)])
+        if start[-1] != len(scores):
+            raise ValueError(f"there are {start[-1]:,} query ids for {len(scores):,} rows")
+        query = np.repeat(np.arange(len(start) - 1), np.diff(start))
+        return np.lexsort((-scores, query))
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Share of each feature in the gain of all splits."""
+        check_is_fitted(self)
+        gain = self._host.total_gain(self.booster_, self.n_features_in_)
+        return gain / gain.sum() if gain.sum() > 0 else gain
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _weighted(X: Any, queries: Queries, weight: ArrayLike) -> Lists:
+    """Return lists with weights by query where they are equal within each, else by document."""
+    weight = np.asarray(weight, np.float64)
+    if weight.shape not in ((queries.n_documents,), (queries.n_queries,)):
+        raise ValueError(
+            f"sample_weight has shape {weight.shape}; give one weight for each of the {queries.n_documents:,} rows or "
+            f"for each of the {queries.n_queries:,} queries"
+        )
+    lists = HostLists(None, queries.labels, queries.sizes, weight)
+    weighted, by_document = lists.queries(), lists.document_weight()
+    return Lists(X, weighted) if by_document is None else Lists(X, queries, by_document)
+
+
+def bound_gradients(objective: Objective, lists: Lists) -> Any:
+    """Bind an objective to the lists of a training."""
+    queries = lists.queries
+    weight = queries.weight if lists.document_weight is None else lists.document_weight
+    return objective.bind(HostLists(None, queries.labels, queries.sizes, weight))

@@ -1,0 +1,205 @@
+"""XGBoost as a host of `TreeRanker`."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import xgboost as xgb
+
+from boostlist._typing import AnyArray, FloatArray
+from boostlist.boosters.batches import batch_bounds, batches
+from boostlist.boosters.early_stopping import xgboost_early_stopping
+from boostlist.boosters.hosts import Job, Lists, Trained, TreeParameters
+
+_NOTE = "boostlist"
+_ALIASES = {
+    "eta": "learning_rate",
+    "alpha": "reg_alpha",
+    "lambda": "reg_lambda",
+    "seed": "random_state",
+    "nthread": "n_jobs",
+}
+
+
+def parameters(tree: TreeParameters, objective: str | None) -> dict[str, Any]:
+    """Translate the parameters; what the user gave in XGBoost's own names wins over their translation.
+
+    Trees grow by leaves, as LightGBM's do, and scores start from 0: a constant start would move losses that feel the
+    level of the scores.
+    """
+    translated = {
+        "eta": tree.learning_rate,
+        "max_leaves": tree.num_leaves,
+        "max_depth": tree.max_depth or 0,
+        "grow_policy": "lossguide",
+        "tree_method": "hist",
+        "min_child_weight": tree.min_child_weight,
+        "alpha": tree.reg_alpha,
+        "lambda": tree.reg_lambda,
+        "subsample": tree.subsample,
+        "colsample_bytree": tree.colsample_bytree,
+        "max_bin": tree.max_bin,
+        "seed": tree.seed,
+        "nthread": tree.n_jobs,
+        "base_score": 0.0,
+        "verbosity": 0,
+    }
+    own = {
+        name: value
+        for name, value in translated.items()
+        if value is not None and name not in tree.more and _ALIASES.get(name) not in tree.more
+    }
+    own |= dict(tree.more) | {"disable_default_eval_metric": True}
+    return own if objective is None else own | {"objective": objective}
+
+
+def check_parameters(more: Mapping[str, Any], n_features: int) -> None:
+    """Refuse parameters that XGBoost would only warn of: it says which when it first grows a tree."""
+    if not more:
+        return
+    dmatrix = xgb.DMatrix(np.zeros((1, n_features)), [0.0], qid=[0])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        xgb.train({"tree_method": "hist"} | dict(more) | {"verbosity": 1}, dmatrix, 1)
+    for warning in caught:
+        unused = re.search(r"Parameters: \{.*\} are not used.*", str(warning.message))
+        if unused:
+            raise ValueError(f"{unused.group()} (XGBoost)")
+
+
+def _dmatrix(lists: Lists, weight: FloatArray | None) -> Any:
+    return xgb.DMatrix(lists.X, lists.queries.labels, group=lists.queries.sizes, weight=weight, enable_categorical=True)
+
+
+class _Batches(xgb.DataIter):  # type: ignore[misc]
+    """Batches of whole queries for XGBoost, which keeps what it makes of them in files."""
+
+    def __init__(self, lists: Lists, weight: FloatArray | None, rows: int, folder: str) -> None:
+        self._lists, self._weight = lists, weight
+        self._bounds = batch_bounds(lists.queries.start, rows)
+        self._batches: Iterator[tuple[slice, AnyArray]] = iter(())
+        super().__init__(cache_prefix=f"{folder}/data", **({"on_host": False} if _HAS_EXTERNAL_QUANTILES else {}))
+
+    def reset(self) -> None:
+        self._batches = batches(self._lists.X, self._bounds)
+
+    def next(self, input_data: Callable[..., Any]) -> bool:
+        rows, X = next(self._batches, (None, None))
+        if rows is None:
+            return False
+        start = self._lists.queries.start
+        lo, hi = np.searchsorted(start, [rows.start, rows.stop])
+        qid = np.repeat(np.arange(lo, hi), np.diff(start[lo : hi + 1]))
+        weight = {} if self._weight is None else {"weight": self._weight[lo:hi]}
+        input_data(data=X, label=self._lists.queries.labels[rows], qid=qid, **weight)
+        return True
+
+
+_HAS_EXTERNAL_QUANTILES = hasattr(xgb, "ExtMemQuantileDMatrix")
+
+
+@contextmanager
+def _external(job: Job, params: Mapping[str, Any]) -> Iterator[list[Any]]:
+    """Make the matrices of a job in files, which go with the training."""
+    with tempfile.TemporaryDirectory(prefix="boostlist-", ignore_cleanup_errors=True) as folder:
+        matrices: list[Any] = []
+        for i, lists in enumerate((job.train, *job.valid.values())):
+            rows = _Batches(lists, _query_weight(job, lists), job.batch_rows or 1, f"{folder}/{i}-")
+            if _HAS_EXTERNAL_QUANTILES:
+                reference = {"ref": matrices[0]} if matrices else {}
+                matrices.append(xgb.ExtMemQuantileDMatrix(rows, max_bin=params.get("max_bin", 256), **reference))
+            else:
+                matrices.append(xgb.DMatrix(rows))
+        yield matrices
+        matrices.clear()
+
+
+def _query_weight(job: Job, lists: Lists) -> FloatArray | None:
+    """Return weights for the host's own objective; to gradients of boostlist's they are already applied."""
+    if not isinstance(job.objective, str):
+        return None
+    if lists.document_weight is not None:
+        raise ValueError(
+            f"XGBoost's {job.objective} takes one weight a query, but sample_weight differs within a query; give equal "
+            "weights to the documents of a query, or use an objective of boostlist"
+        )
+    weight = lists.queries.weight
+    return None if (weight == 1).all() else weight
+
+
+def train(job: Job) -> Trained:
+    """Train with ``xgb.train``."""
+    params = parameters(job.tree, job.objective if isinstance(job.objective, str) else None)
+    if job.batch_rows is None:
+        everything = (job.train, *job.valid.values())
+        return _train(job, params, [_dmatrix(lists, _query_weight(job, lists)) for lists in everything])
+    with _external(job, params) as matrices:
+        return _train(job, params, matrices)
+
+
+def _train(job: Job, params: dict[str, Any], matrices: list[Any]) -> Trained:
+    dtrain, valid = matrices[0], matrices[1:]
+    options: dict[str, Any] = {}
+    if not isinstance(job.objective, str):
+        gradients = job.objective
+        options["obj"] = lambda scores, _: gradients(np.asarray(scores).reshape(-1))
+    if valid:
+        bound = {id(data): metrics for data, metrics in zip(valid, job.bound_metrics().values(), strict=True)}
+        options["custom_metric"] = lambda scores, data: [(b.metric.name, b.mean(scores)) for b in bound[id(data)]]
+    callbacks = []
+    if job.stop_after is not None:
+        name = list(job.valid)[-1]
+        callbacks.append(xgboost_early_stopping(job.metrics[0], job.stop_after, data_name=name, save_best=True))
+    history: dict[str, dict[str, list[float]]] = {}
+    booster = xgb.train(
+        params,
+        dtrain,
+        job.rounds,
+        evals=list(zip(valid, job.valid, strict=True)),
+        evals_result=history,
+        verbose_eval=False,
+        xgb_model=job.start,
+        callbacks=callbacks,
+        **options,
+    )
+    return Trained(booster, {name: dict(values) for name, values in history.items()})
+
+
+def predict(booster: Any, X: Any, contributions: bool) -> FloatArray:
+    """Return raw scores or contributions."""
+    dmatrix = xgb.DMatrix(X, enable_categorical=True)
+    result = booster.predict(dmatrix, output_margin=not contributions, pred_contribs=contributions)
+    return np.asarray(result, np.float64)
+
+
+def rounds(booster: Any) -> int:
+    """Return the number of rounds."""
+    return int(booster.num_boosted_rounds())
+
+
+def total_gain(booster: Any, n_features: int) -> FloatArray:
+    """Return the summed gain of each feature."""
+    names = booster.feature_names or [f"f{j}" for j in range(n_features)]
+    gain = booster.get_score(importance_type="total_gain")
+    return np.array([gain.get(name, 0.0) for name in names], np.float64)
+
+
+def to_bytes(booster: Any, note: str) -> bytes:
+    """Return XGBoost's binary JSON with the note as an attribute of the booster."""
+    copy = booster.copy()
+    copy.set_attr(**{_NOTE: note})
+    return bytes(copy.save_raw("ubj"))
+
+
+def from_bytes(content: bytes) -> tuple[Any, str | None]:
+    """Read either of XGBoost's formats."""
+    booster = xgb.Booster(model_file=bytearray(content))
+    note = booster.attr(_NOTE)
+    booster.set_attr(**{_NOTE: None})
+    return booster, note
