@@ -21,7 +21,7 @@ import numpy as np
 
 from boostlist._typing import FloatArray
 from boostlist.metrics.base import BoundMetric, check_choice
-from boostlist.metrics.ranking import RankingMetric, most_ranks, rank, tie, tie_order
+from boostlist.metrics.ranking import RankingMetric, rank, room, tie, tie_order
 from boostlist.parallel import kernel
 from boostlist.queries import Queries, frozen
 
@@ -166,12 +166,12 @@ class MAP(_Binary):
 
 @kernel
 def _average_precision(lo, hi, start, f, relevant, k, average, out):  # type: ignore[no-untyped-def]
-    ranks = most_ranks(lo, hi, start, k)
-    order, best = np.empty(ranks, np.int64), np.empty(ranks)
+    space = room(lo, hi, start)
+    order = space[0]
     for q in range(lo, hi):
         a, b = start[q], start[q + 1]
         rel = relevant[a:b]
-        m = rank(f[a:b], k, order, best)
+        m = rank(f[a:b], k, space)
         total, hits, r = 0.0, 0.0, 0
         while r < m:
             size, n_rel = tie(f[a:b], rel, order, m, r) if average else (1, rel[order[r]])

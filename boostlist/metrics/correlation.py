@@ -19,6 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 from boostlist.metrics.base import BoundMetric, Empty, Metric
+from boostlist.metrics.ranking import rank, room
 from boostlist.parallel import kernel
 from boostlist.queries import Queries, frozen
 
@@ -55,13 +56,12 @@ class KendallTau(Metric):
 @kernel
 def _concordance(lo, hi, start, f, order, level, document, out):  # type: ignore[no-untyped-def]
     """Write n_c - n_d of each query: grades ascending, a Fenwick tree counts the scores of the lower grades."""
+    space = room(lo, hi, start)
+    by_score, place = space[0], space[1]
     for q in range(lo, hi):
-        a, b = start[q], start[q + 1]
-        n = b - a
-        by_score = np.argsort(f[a:b], kind="mergesort")
-        place = np.empty(n, np.int64)
+        a = start[q]
         distinct = 0
-        for r in range(n):
+        for r in range(rank(f[a : start[q + 1]], start[q + 1] - a, space)):
             if r == 0 or f[a + by_score[r]] != f[a + by_score[r - 1]]:
                 distinct += 1
             place[by_score[r]] = distinct
@@ -69,9 +69,9 @@ def _concordance(lo, hi, start, f, order, level, document, out):  # type: ignore
         total, lower = 0, 0
         for g in range(level[q], level[q + 1]):
             for d in range(document[g], document[g + 1]):
-                # Of the lower grades: those scored below, minus those scored above.
+                # Of the lower grades: those scored below, minus those scored above. The best score has place 1.
                 j = place[order[d]]
-                total += _count(tree, j - 1) + _count(tree, j) - lower
+                total += lower - _count(tree, j) - _count(tree, j - 1)
             for d in range(document[g], document[g + 1]):
                 j = place[order[d]]
                 while j <= distinct:
@@ -127,17 +127,18 @@ class SpearmanRho(Metric):
 @kernel
 def _rank_product(lo, hi, start, f, label_rank, out):  # type: ignore[no-untyped-def]
     """Write the product of label ranks and score ranks, both centred, divided by the norm of the score ranks."""
+    space = room(lo, hi, start)
+    by_score = space[0]
     for q in range(lo, hi):
         a, b = start[q], start[q + 1]
-        n = b - a
-        by_score = np.argsort(f[a:b], kind="mergesort")
+        n = rank(f[a:b], b - a, space)
         product, squares, r = 0.0, 0.0, 0
         while r < n:
             end, total = r, 0.0
             while end < n and f[a + by_score[end]] == f[a + by_score[r]]:
                 total += label_rank[a + by_score[end]]
                 end += 1
-            midrank = (r + end - n) / 2
+            midrank = (n - r - end) / 2
             product += midrank * total
             squares += (end - r) * midrank * midrank
             r = end

@@ -21,7 +21,7 @@ import numpy as np
 from boostlist._typing import FloatArray
 from boostlist.gains import Gain, check_gain, gains
 from boostlist.metrics.base import BoundMetric, check_choice
-from boostlist.metrics.ranking import RankingMetric, ideal_sum, most_ranks, rank, ranked_gains, tie_order, without_gain
+from boostlist.metrics.ranking import RankingMetric, ideal_sum, rank, ranked_gains, room, tie_order, without_gain
 from boostlist.parallel import kernel, over_queries
 from boostlist.queries import Queries, frozen
 
@@ -162,11 +162,11 @@ class AvgNDCG(_Discounted):
 def _average_weights(lo, hi, start, gain, k, discount, last, offset, weight):  # type: ignore[no-untyped-def]
     # With I_j the ideal DCG@j, the sum over j of NDCG@j is a weighted sum of gains: rank r has the weight
     # d(r) x sum over j >= r of 1 / I_j.
-    ranks = most_ranks(lo, hi, start, k)
-    order, ideal = np.empty(ranks, np.int64), np.empty(ranks)
+    space = room(lo, hi, start)
     for q in range(lo, hi):
         a, b = start[q], start[q + 1]
-        m = ranked_gains(gain[a:b], gain[a:b], k, False, order, ideal)
+        ideal = ranked_gains(gain[a:b], gain[a:b], k, False, space)
+        m = len(ideal)
         w = weight[offset[q] : offset[q] + m]
         if ideal[0] == 0:
             w[:] = 0
@@ -228,13 +228,12 @@ class ERR(RankingMetric):
 
 @kernel
 def _err(lo, hi, start, f, R, k, out):  # type: ignore[no-untyped-def]
-    ranks = most_ranks(lo, hi, start, k)
-    order, best = np.empty(ranks, np.int64), np.empty(ranks)
+    space = room(lo, hi, start)
+    order = space[0]
     for q in range(lo, hi):
         a, b = start[q], start[q + 1]
-        m = rank(f[a:b], k, order, best)
         err, going_on = 0.0, 1.0
-        for r in range(m):
+        for r in range(rank(f[a:b], k, space)):
             R_r = R[a + order[r]]
             err += going_on * R_r / (r + 1)
             going_on *= 1 - R_r

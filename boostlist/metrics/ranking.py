@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 Ties = Literal["stable", "worst", "best", "average"]
 """Order of documents with equal scores: by row, lowest grade first, highest grade first, or the mean of all orders."""
 
-# Up to this many ranks, insertion into a short sorted list beats a merge sort of the whole query (measured at 120 and
-# at 1,000 documents a query).
-_SELECT = 64
+# Up to this many documents, comparing each with each beats a merge sort: the loop has no branches and is vectorised.
+_COUNT = 400
 
 
 @dataclass(frozen=True)
@@ -116,35 +115,68 @@ def tie_order(queries: Queries, ties: Ties) -> IntArray | None:
 
 
 @kernel
-def most_ranks(lo, hi, start, k):  # type: ignore[no-untyped-def]
-    """Return the largest number of ranks, at most k, of the queries lo to hi: the size of the buffers they need."""
-    most = 0
+def room(lo, hi, start):  # type: ignore[no-untyped-def]
+    """Return the arrays in which the longest of the queries lo to hi is ranked: order, two to work in, and gains."""
+    n = 0
     for q in range(lo, hi):
-        most = max(most, min(k, start[q + 1] - start[q]))
-    return most
+        n = max(n, start[q + 1] - start[q])
+    return np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
 
 
 @kernel
-def rank(f, k, order, best):  # type: ignore[no-untyped-def]
-    """Write the k first documents of a query to ``order`` and return their number; ``best`` is room to work in."""
-    if min(k, len(f)) > _SELECT:
-        order[: min(k, len(f))] = np.argsort(-f, kind="mergesort")[:k]
-        return min(k, len(f))
-    m = 0
-    for i in range(len(f)):
-        s = f[i]
-        if m < k:
-            r = m
-            m += 1
-        elif s > best[k - 1]:
-            r = k - 1
-        else:
-            continue
-        while r > 0 and best[r - 1] < s:
-            best[r], order[r] = best[r - 1], order[r - 1]
-            r -= 1
-        best[r], order[r] = s, i
+def rank(f, k, room):  # type: ignore[no-untyped-def]
+    """Write the first k documents of a query to ``order``, the first array of the room, and return their number."""
+    order, candidate, place, score = room
+    m = min(k, len(f))
+    c = _select(f, m, candidate, score)
+    if c <= _COUNT:
+        _count_better(score[:c], place)
+        for i in range(c):
+            if place[i] < m:
+                order[place[i]] = candidate[i]
+    else:
+        by_score = np.argsort(-score[:c], kind="mergesort")
+        for r in range(m):
+            order[r] = candidate[by_score[r]]
     return m
+
+
+@kernel
+def _select(f, m, candidate, score):  # type: ignore[no-untyped-def]
+    """Write documents and scores that may be among the first m, in row order, and return their number.
+
+    The smallest maximum of m disjoint parts of the list is reached by at least m documents, and by few others. A part
+    is every m-th row, which leaves few candidates in a sorted list too.
+    """
+    n, c = len(f), 0
+    if 2 * m > n:
+        for i in range(n):
+            candidate[i], score[i] = i, f[i]
+        return n
+    largest = score[:m]
+    largest[:] = f[:m]
+    for a in range(m, n - m + 1, m):
+        for j in range(m):
+            largest[j] = max(largest[j], f[a + j])
+    bar = largest.min()
+    for i in range(n):
+        candidate[c] = i
+        c += f[i] >= bar
+    for i in range(c):
+        score[i] = f[candidate[i]]
+    return c
+
+
+@kernel
+def _count_better(score, place):  # type: ignore[no-untyped-def]
+    """Count, for each document, those with a higher score or an equal one in an earlier row: its rank, from 0."""
+    for i in range(len(score)):
+        better = 0
+        for j in range(i):
+            behind = score[j] < score[i]
+            place[j] += behind
+            better += 1 - behind
+        place[i] = better
 
 
 @kernel
@@ -166,30 +198,26 @@ def tie(f, gain, order, m, r):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def ranked_gains(f, gain, k, average, order, best):  # type: ignore[no-untyped-def]
-    """Write the (expected) gain of each of the k first ranks to ``best`` and return their number."""
-    m = rank(f, k, order, best)
-    if not average:
-        for r in range(m):
-            best[r] = gain[order[r]]
-        return m
+def ranked_gains(f, gain, k, average, room):  # type: ignore[no-untyped-def]
+    """Return the (expected) gain of each of the first k ranks, in the last array of the room."""
+    order, ranked = room[0], room[3]
+    m = rank(f, k, room)
     r = 0
     while r < m:
-        size, total = tie(f, gain, order, m, r)
-        best[r : min(r + size, m)] = total / size
+        size, total = tie(f, gain, order, m, r) if average else (1, gain[order[r]])
+        ranked[r : min(r + size, m)] = total / size
         r += size
-    return m
+    return ranked[:m]
 
 
 @kernel
 def weighted_gains(lo, hi, start, f, gain, k, average, weight, offset, out):  # type: ignore[no-untyped-def]
-    """Sum (expected) gain x weight over the k first ranks of each query, whose weights begin at its offset."""
-    ranks = most_ranks(lo, hi, start, k)
-    order, best = np.empty(ranks, np.int64), np.empty(ranks)
+    """Sum (expected) gain x weight over the first k ranks of each query, whose weights begin at its offset."""
+    space = room(lo, hi, start)
     for q in range(lo, hi):
         a, b = start[q], start[q + 1]
-        m = ranked_gains(f[a:b], gain[a:b], k, average, order, best)
+        ranked = ranked_gains(f[a:b], gain[a:b], k, average, space)
         total = 0.0
-        for r in range(m):
-            total += best[r] * weight[offset[q] + r]
+        for r in range(len(ranked)):
+            total += ranked[r] * weight[offset[q] + r]
         out[q] = total

@@ -113,11 +113,20 @@ def test_definition(metric, definition, ties):
     np.testing.assert_allclose(metric.per_query(scores, queries), expected, rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize("k", [1, 5, 63, 64, 65, 100, 1000, None])
-def test_long_lists_are_ranked_like_a_stable_sort(k):
+@pytest.mark.parametrize("order", ["random", "few", "equal", "ascending", "descending"])
+@pytest.mark.parametrize("k", [1, 5, 20, 100, 201, 399, 1000, None])
+def test_long_lists_are_ranked_like_a_stable_sort(k, order):
     rng = np.random.default_rng(6)
-    sizes = np.array([1, 40, 64, 65, 66, 300])
-    labels, scores = rng.integers(0, 5, sizes.sum()), rng.integers(0, 40, sizes.sum()) / 8
+    sizes = np.array([1, 40, 200, 399, 400, 401, 900])
+    n = sizes.sum()
+    labels = rng.integers(0, 5, n)
+    scores = {
+        "random": rng.normal(size=n),
+        "few": rng.integers(0, 40, n) / 8,
+        "equal": np.zeros(n),
+        "ascending": np.arange(n) // 2,
+        "descending": -np.arange(n) // 2,
+    }[order]
     queries = Queries.from_sizes(labels, sizes)
     expected = []
     for y, s in zip(*(np.split(x, np.cumsum(sizes)[:-1]) for x in (labels, scores)), strict=True):
