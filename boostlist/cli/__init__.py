@@ -14,12 +14,15 @@ import sys
 from collections.abc import Sequence
 
 from boostlist._version import __version__
-from boostlist.cli import losses
+from boostlist.cli import data, evaluate, losses, rank, train
 
-COMMANDS = (losses,)
+COMMANDS = (train, rank, evaluate, losses, data)
 
 EXAMPLES = """\
 examples:
+  boostlist train train.txt --model lightgbm:cs_listmle -o model.txt
+  boostlist evaluate test.txt --model model.txt --metrics ndcg@10,err,map
+  boostlist data describe            the data that comes with the package
   boostlist losses                   the losses as a table
   boostlist losses cs_listmle        one loss with formula and parameters
 """

@@ -1,0 +1,125 @@
+"""``boostlist train DATA --model NAME -o FILE``: train one model and save it.
+
+A model is named as in `boostlist compare`: ``lightgbm:cs_listmle``, ``linear:cs_rglist?pcf=3&C=10``, ``ranksvm``. What
+follows the question mark are parameters of the loss and of the estimator.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from boostlist.cli._io import add_reading_options, features, read_data
+
+if TYPE_CHECKING:
+    from boostlist.datasets import RankingData
+
+EXAMPLES = """\
+examples:
+  boostlist train train.txt --model lightgbm:cs_listmle -o model.txt
+  boostlist train train.txt --model 'lightgbm:cs_listmle?k=10&num_leaves=31&n_estimators=1000' \\
+      --vali vali.txt --early-stopping 50 --metric err -o model.txt
+  boostlist train train.txt --model xgboost:interval_rank -o model.json
+  boostlist train train.txt --model 'linear:cs_rglist?pcf=3&C=10' -o model.npz
+  boostlist train train.txt --model 'kernel:cs_listmle?kernel=gaussian&n_landmarks=500' -o model.npz
+  boostlist losses                                    the losses there are
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the arguments."""
+    parser = commands.add_parser(
+        "train",
+        help="train a model and save it",
+        description=__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("data", help="training data: a file, or - for standard input")
+    parser.add_argument("-m", "--model", default="lightgbm:cs_listmle", help="FAMILY:LOSS?NAME=VALUE&... (%(default)s)")
+    parser.add_argument("-o", "--out", required=True, help="file to save the model in, or - for standard output")
+    parser.add_argument("--vali", metavar="FILE", help="validation data; its metric is shown")
+    parser.add_argument("--metric", default="ndcg@10", help="metric on the validation data (%(default)s)")
+    parser.add_argument("--early-stopping", type=int, metavar="N", help="trees: stop after N rounds without a gain")
+    parser.add_argument("--seed", type=int, default=0, help="seed (%(default)s)")
+    parser.add_argument(
+        "--jobs", type=int, default=None, metavar="N", help="threads of the trees; by default all cores"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="no summary on standard error")
+    add_reading_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Train and save."""
+    from boostlist import metrics
+    from boostlist.evaluation.panel import parse
+
+    models = parse(arguments.model)
+    if len(models) > 1:
+        raise ValueError(f"{arguments.model} stands for {len(models)} models; name one, or use `boostlist compare`")
+    (model,) = models
+    if "normalize" in model.estimator_options():
+        raise ValueError(
+            "a saved model does not normalise; normalise training and later data alike with "
+            "`boostlist data convert --normalize`"
+        )
+    if arguments.early_stopping is not None and (model.kind != "tree" or arguments.vali is None):
+        raise ValueError("--early-stopping needs a lightgbm: or xgboost: model and --vali")
+    _check_target(arguments.out)
+    metric = metrics.get(arguments.metric)
+    train = read_data(arguments.data, arguments)
+    vali = None
+    if arguments.vali is not None:
+        vali = read_data(arguments.vali, arguments, n_features=train.n_features)
+    setting = model.estimator_options()
+    if model.kind == "tree":
+        setting.setdefault("n_jobs", arguments.jobs)
+    estimator = model.make(setting, arguments.seed)
+    begin = time.perf_counter()
+    fit: dict[str, Any] = {}
+    if model.kind == "tree" and vali is not None:
+        fit = {
+            "eval_set": [(features(vali), vali.y, vali.qid)],
+            "eval_metric": metric,
+            "early_stopping_rounds": arguments.early_stopping,
+        }
+    estimator.fit(features(train), train.y, qid=train.qid, **fit)
+    seconds = time.perf_counter() - begin
+    _save(estimator, arguments.out)
+    if not arguments.quiet:
+        print(_summary(model.name, estimator, train, seconds), file=sys.stderr)
+        if vali is not None:
+            value = metric.mean(estimator.predict(features(vali)), vali.queries)
+            print(f"{metric.name} on {arguments.vali}: {value:.4f}", file=sys.stderr)
+    return 0
+
+
+def _check_target(out: str) -> None:
+    """Refuse a target that cannot be written before hours are spent on training."""
+    folder = Path(out).absolute().parent
+    if out != "-" and not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise FileNotFoundError(f"cannot save to {out}: there is no folder {folder}, or it cannot be written to")
+
+
+def _save(estimator: Any, out: str) -> None:
+    if out != "-":
+        estimator.save(out)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "model"
+        estimator.save(copy)
+        with copy.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+
+
+def _summary(name: str, estimator: Any, train: RankingData, seconds: float) -> str:
+    rounds = getattr(estimator, "n_estimators_", None)
+    size = f", {rounds:,} trees" if rounds is not None else ""
+    return f"{name}: {train.n_documents:,} documents, {train.n_queries:,} queries{size}, trained in {seconds:.1f} s"
