@@ -146,10 +146,14 @@ def hinge(  # type: ignore[no-untyped-def]
 ):
     """Value, gradient and heuristic diagonal of the hinge loss."""
     size = longest(lo, hi, start)
-    x, a, b, count, lead, total = np.empty((6, size))
-    sorted_, spare = np.empty((2, size), np.int32)
+    x = np.empty(size)
+    a, b, count = np.empty_like(x), np.empty_like(x), np.empty_like(x)
+    lead, total = np.empty_like(x), np.empty_like(x)
+    sorted_ = np.empty(size, np.int32)
+    spare = np.empty_like(sorted_)
     edge = np.empty(longest(lo, hi, level_start) + 1, np.int64)
-    X, below = np.empty((2, edge.size))
+    X = np.empty(edge.size)
+    below = np.empty_like(X)
     for q in range(lo, hi):
         rows = slice(start[q], start[q + 1])
         gradient_q, diag_q = gradient[rows], diag[rows]
@@ -202,8 +206,11 @@ def squared_hinge(  # type: ignore[no-untyped-def]
 ):
     """Value, gradient and diagonal of the squared hinge loss with a term lam1 (f_i - f_j)^2 for tied pairs."""
     size = longest(lo, hi, start)
-    x, a, b, count, lead, total = np.empty((6, size))
-    sorted_, spare = np.empty((2, size), np.int32)
+    x = np.empty(size)
+    a, b, count = np.empty_like(x), np.empty_like(x), np.empty_like(x)
+    lead, total = np.empty_like(x), np.empty_like(x)
+    sorted_ = np.empty(size, np.int32)
+    spare = np.empty_like(sorted_)
     edge = np.empty(longest(lo, hi, level_start) + 1, np.int64)
     for q in range(lo, hi):
         rows = slice(start[q], start[q + 1])
@@ -242,8 +249,11 @@ def squared_hinge_hessp(  # type: ignore[no-untyped-def]
 ):
     """Product of the generalised Hessian of the squared hinge loss and a vector."""
     size = longest(lo, hi, start)
-    x, z, a, b, count, lead, total = np.empty((7, size))
-    sorted_, spare = np.empty((2, size), np.int32)
+    x = np.empty(size)
+    z, a, b = np.empty_like(x), np.empty_like(x), np.empty_like(x)
+    count, lead, total = np.empty_like(x), np.empty_like(x), np.empty_like(x)
+    sorted_ = np.empty(size, np.int32)
+    spare = np.empty_like(sorted_)
     edge = np.empty(longest(lo, hi, level_start) + 1, np.int64)
     for q in range(lo, hi):
         rows = slice(start[q], start[q + 1])

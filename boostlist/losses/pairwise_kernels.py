@@ -25,6 +25,9 @@ from boostlist.losses.base import VALUE
 from boostlist.losses.ratios import BLOCK, FAR, exponentials, ratios, row_kernel
 from boostlist.parallel import kernel, longest
 
+# Times a ratio, at most e^FAR, this is still finite.
+_LARGE = 1e150
+
 
 @kernel
 def sums_below(first, last, alpha, beta, A, B, X, out):  # type: ignore[no-untyped-def]
@@ -89,7 +92,9 @@ def quadratic(  # type: ignore[no-untyped-def]
 ):
     """Value, gradient and diagonal of the quadratic loss."""
     u = np.empty(longest(lo, hi, start))
-    X, below, above, s, lead = np.empty((5, longest(lo, hi, level_start)))
+    X = np.empty(longest(lo, hi, level_start))
+    below, above, s = np.empty_like(X), np.empty_like(X), np.empty_like(X)
+    lead = np.empty_like(X)
     for q in range(lo, hi):
         rows = slice(start[q], start[q + 1])
         fq, gradient_q, diag_q = f[rows], gradient[rows], diag[rows]
@@ -122,7 +127,9 @@ def quadratic_hessp(  # type: ignore[no-untyped-def]
 ):
     """Hessian-vector product of the quadratic loss."""
     x = np.empty(longest(lo, hi, start))
-    X, below, above, s, lead = np.empty((5, longest(lo, hi, level_start)))
+    X = np.empty(longest(lo, hi, level_start))
+    below, above, s = np.empty_like(X), np.empty_like(X), np.empty_like(X)
+    lead = np.empty_like(X)
     for q in range(lo, hi):
         rows = slice(start[q], start[q + 1])
         vq, out_q = v[rows], out[rows]
@@ -171,7 +178,8 @@ def exponential(  # type: ignore[no-untyped-def]
     """Value, gradient and diagonal of the exponential loss."""
     E = np.empty(longest(lo, hi, start))
     one = np.ones_like(E)
-    up, down, below, above = np.empty((4, longest(lo, hi, level_start)))
+    up = np.empty(longest(lo, hi, level_start))
+    down, below, above = np.empty_like(up), np.empty_like(up), np.empty_like(up)
     for q in range(lo, hi):
         rows = slice(start[q], start[q + 1])
         gradient_q, diag_q = gradient[rows], diag[rows]
@@ -202,7 +210,9 @@ def exponential_hessp(  # type: ignore[no-untyped-def]
     """Hessian-vector product of the exponential loss."""
     E = np.empty(longest(lo, hi, start))
     one, x = np.ones_like(E), np.empty_like(E)
-    up, down, below, above, below_v, above_v = np.empty((6, longest(lo, hi, level_start)))
+    up = np.empty(longest(lo, hi, level_start))
+    down, below, above = np.empty_like(up), np.empty_like(up), np.empty_like(up)
+    below_v, above_v = np.empty_like(up), np.empty_like(up)
     for q in range(lo, hi):
         rows = slice(start[q], start[q + 1])
         vq, out_q = v[rows], out[rows]
@@ -248,13 +258,21 @@ def _logistic_hessp_row(x, A, B, a, b, vi, v, out):  # type: ignore[no-untyped-d
 
 @kernel
 def _softplus_row(near, x, ratio, A, B, a, b, xi):  # type: ignore[no-untyped-def]
-    """Return the sum of V log(1 + e^{x_j - x_i})."""
-    total = 0.0
+    """Return the sum of V log(1 + e^{x_j - x_i}), with one logarithm for many pairs of the same weight.
+
+    z = (1 + r_1)(1 + r_2)... - 1 is multiplied up rather than the product itself, which would swallow small ratios.
+    """
+    total = z = V = 0.0
     for j in range(ratio.size):
-        gap = x[j] - xi
-        softplus = np.log1p(ratio[j]) if near or abs(gap) < FAR else max(gap, 0.0)
-        total += (a - A[j]) * (b - B[j]) * softplus
-    return total
+        Vj = (a - A[j]) * (b - B[j])
+        if Vj != V or z > _LARGE:
+            total += V * np.log1p(z)
+            V, z = Vj, 0.0
+        if near or abs(x[j] - xi) < FAR:
+            z += ratio[j] + ratio[j] * z
+        else:
+            total += Vj * max(x[j] - xi, 0.0)
+    return total + V * np.log1p(z)
 
 
 @kernel
@@ -279,7 +297,9 @@ def logistic(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, need, value, gradient, diag, kappa, alpha, beta, order, level_start, document, A, B
 ):
     """Value, gradient and diagonal of the logistic loss."""
-    x, E, a, b, pull, curvature = np.empty((6, longest(lo, hi, start)))
+    x = np.empty(longest(lo, hi, start))
+    E, a, b = np.empty_like(x), np.empty_like(x), np.empty_like(x)
+    pull, curvature = np.empty_like(x), np.empty_like(x)
     ratio = np.empty(BLOCK)
     for q in range(lo, hi):
         rows = slice(start[q], start[q + 1])
@@ -300,18 +320,16 @@ def logistic(  # type: ignore[no-untyped-def]
                 right = min(left + BLOCK, document[g] - begin)
                 if right <= left:
                     continue
-                part, columns = ratio[: right - left], slice(left, right)
+                part, aj, bj = ratio[: right - left], a[left:right], b[left:right]
+                pull_j, curvature_j = pull[left:right], curvature[left:right]
                 for i in range(document[g] - begin, document[g + 1] - begin):
+                    ai, bi = alpha + a[i], beta + b[i]
                     ratios(near, x, E, i, left, right, part)
-                    if need & VALUE:
-                        loss += _softplus_row(
-                            near, x[columns], part, a[columns], b[columns], alpha + a[i], beta + b[i], x[i]
-                        )
-                    Vp, Vw = _logistic_row(
-                        part, a[columns], b[columns], alpha + a[i], beta + b[i], pull[columns], curvature[columns]
-                    )
+                    Vp, Vw = _logistic_row(part, aj, bj, ai, bi, pull_j, curvature_j)
                     pull[i] -= Vp
                     curvature[i] += Vw
+                    if need & VALUE:
+                        loss += _softplus_row(near, x[left:right], part, aj, bj, ai, bi, x[i])
         scale = weight[q] * kappa[q]
         for i in range(n):
             gradient_q[order[begin + i]] = scale * pull[i]
@@ -324,7 +342,9 @@ def logistic_hessp(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, v, out, kappa, alpha, beta, order, level_start, document, A, B
 ):
     """Hessian-vector product of the logistic loss."""
-    x, E, a, b, direction, product = np.empty((6, longest(lo, hi, start)))
+    x = np.empty(longest(lo, hi, start))
+    E, a, b = np.empty_like(x), np.empty_like(x), np.empty_like(x)
+    direction, product = np.empty_like(x), np.empty_like(x)
     ratio = np.empty(BLOCK)
     for q in range(lo, hi):
         rows = slice(start[q], start[q + 1])
