@@ -57,13 +57,13 @@ def _number(out, pos, value, same):  # type: ignore[no-untyped-def]
 def documents(first, y, qid, values, indices, indptr, width, base, out, ends, same):  # type: ignore[no-untyped-def]
     """Write documents from `first` on, until `out` is full or a number needs more digits than this can write.
 
-    Values are dense, row by row, if `indices` is empty, else CSR. ends[i] gets where document i's line ends.
+    Values are dense, row by row, if `indptr` is empty, else CSR. ends[i] gets where document i's line ends.
     Returns the first document that was not written, and whether a number (not the space) stopped it.
     """
     label = np.empty(1)
     for i in range(first, len(y)):
         start = ends[i - 1] + 1 if i > first else 0
-        a, b = (i * width, (i + 1) * width) if len(indices) == 0 else (indptr[i], indptr[i + 1])
+        a, b = (i * width, (i + 1) * width) if len(indptr) == 0 else (indptr[i], indptr[i + 1])
         if start + (b - a + 2) * TOKEN_BYTES > len(out):
             return i, False
         pos = _number(out, start, y[i], label)
@@ -75,7 +75,7 @@ def documents(first, y, qid, values, indices, indptr, width, base, out, ends, sa
         pos = _digits(out, pos, qid[i], 1)
         for k in range(a, b):
             out[pos] = 32
-            j = k - a if len(indices) == 0 else np.int64(indices[k])
+            j = k - a if len(indptr) == 0 else np.int64(indices[k])
             pos = _digits(out, pos + 1, j + base, 1)
             out[pos] = 58
             pos += 1

@@ -234,17 +234,19 @@ def _value(text, pos, null):  # type: ignore[no-untyped-def]
 
 @kernel
 def parse(  # type: ignore[no-untyped-def]
-    lo, hi, start, text, row, entry, slow_start, width, base, null, absent, largest,
+    lo, hi, start, text, row, entry, slow_start, width, limit, base, null, absent, largest,
     y, qid, values, indices, indptr, comments, slow, n_slow, n_rows, fault, where,
 ):  # fmt: skip
     """Read the documents of each piece into y, qid and values, from row[p] and entry[p] on.
 
-    Values go to a dense array (row by row) if `indices` is empty, else to CSR arrays. `comments` gets the span of each
+    Values go to a dense array (row by row) if `indptr` is empty, else to CSR arrays. `comments` gets the span of each
     comment unless it is empty. Numbers with too many digits are left to the caller: `slow` gets their tokens' spans and
     where they belong (an index into values, or -1 - row for a label), from slow_start[p] on.
+    `width` is the number of columns, `limit` the number allowed: an index between them occurs only where the indices of
+    a line fall (the first pass looks at the last of each), so the fault is still to come.
     A piece stops at its first fault; n_rows gets the number of documents before it, `where` the faulty token.
     """
-    dense, keep = len(indices) == 0, len(comments) > 0
+    dense, keep = len(indptr) == 0, len(comments) > 0
     for p in range(lo, hi):
         pos, end = start[p], start[p + 1]
         i, k, s, code, token = row[p], entry[p], slow_start[p], NONE, pos
@@ -271,14 +273,14 @@ def parse(  # type: ignore[no-untyped-def]
                             code = FEATURE
                         break
                     j = np.int64(min(w, _TOO_HIGH)) - base
-                    if j >= width or pos - token > MAX_DIGITS:
+                    if j >= limit or pos - token > MAX_DIGITS:
                         code = INDEX_HIGH
                         break
                     if j < column:
                         code = INDEX_LOW if j < 0 else INDEX_ORDER
                         break
                     if dense:
-                        for k in range(offset + column, offset + j):
+                        for k in range(offset + column, offset + min(j, width)):
                             values[k] = absent
                         k = offset + j
                     elif k == entry[p + 1]:
@@ -296,9 +298,13 @@ def parse(  # type: ignore[no-untyped-def]
                     elif abs(value) > largest:
                         code = VALUE_RANGE
                         break
-                    values[k] = value
+                    if not dense or j < width:
+                        values[k] = value
                     k += 1
                 if code != NONE:
+                    break
+                if column > width:
+                    code = CHANGED
                     break
                 if dense:
                     for k in range(offset + column, offset + width):

@@ -181,12 +181,15 @@ class _Reader:
     """Second pass: the arrays, and how they are filled batch by batch."""
 
     def __init__(self, batches: list[_Batch], options: LetorOptions) -> None:
+        from boostlist.datasets._grammar import LARGEST_INDEX
+
         self.options = options
         self.base = 0 if options.zero_based else 1
         self.rows = sum(int(batch.rows.sum()) for batch in batches)
         entries = sum(int(batch.entries.sum()) for batch in batches)
         found = max((batch.highest_index for batch in batches), default=-1) + 1 - self.base
         self.width = options.n_features or max(found, 0)
+        self.limit = options.n_features or LARGEST_INDEX + 1 - self.base
         dtype = np.dtype(options.dtype)
         self.sparse = options.sparse is True or (
             options.sparse == "auto"
@@ -237,7 +240,7 @@ class _Reader:
         n_slow, n_rows, fault, where = (np.zeros(len(start) - 1, np.int64) for _ in range(4))
         over_queries(
             _grammar.parse, start, start, text, row, entry, slow_start,
-            self.width, self.base, options.null, options.absent, _largest(self.values.dtype),
+            self.width, self.limit, self.base, options.null, options.absent, _largest(self.values.dtype),
             self.y, self.qid, self.values, self.indices, self.indptr, self.spans, slow, n_slow, n_rows, fault, where,
         )  # fmt: skip
 
@@ -277,7 +280,8 @@ class _Reader:
             else:
                 if abs(value) > _largest(self.values.dtype):
                     return [(token, token, _grammar.VALUE_RANGE)]
-                self.values[target] = value
+                if target < len(self.values):  # else its index is above those that follow: a fault, reported as such
+                    self.values[target] = value
         return []
 
     def _scattered(self, text: AnyArray, start: IntArray, row: IntArray, stop: int) -> list[tuple[int, int, int]]:
@@ -298,7 +302,7 @@ class _Reader:
         column = token - before.rfind(b"\n")
         after = text[token : token + EXCERPT_BYTES].tobytes().partition(b"\n")[0]
         found = after.replace(b"\t", b" ").partition(b" ")[0] or before[token - column + 1 :]
-        reason = _reasons(self.base, self.width, self.values.dtype.name)[code]
+        reason = _reasons(self.base, self.limit, self.values.dtype.name)[code]
         return LetorError(source.name, lines + before.count(b"\n") + 1, column, _shown(found), reason)
 
     def result(self) -> RankingData:
@@ -329,7 +333,7 @@ def _locate(text: AnyArray, start: IntArray, row: IntArray, document: int) -> tu
     raise AssertionError("the document is in this piece")
 
 
-def _reasons(base: int, width: int, dtype: str) -> dict[int, str]:
+def _reasons(base: int, limit: int, dtype: str) -> dict[int, str]:
     from boostlist.datasets import _grammar
 
     first = "" if base == 0 else "; if the file counts features from 0, use zero_based=True"
@@ -341,7 +345,7 @@ def _reasons(base: int, width: int, dtype: str) -> dict[int, str]:
         _grammar.FEATURE: "a feature is written index:value, with a whole number as index",
         _grammar.INDEX_LOW: f"features are counted from {base}{first}",
         _grammar.INDEX_ORDER: "the indices of a line must rise",
-        _grammar.INDEX_HIGH: f"this index is above {width - 1 + base}, the last of {width:,} features",
+        _grammar.INDEX_HIGH: f"the highest index allowed is {limit - 1 + base}",
         _grammar.VALUE: "a value is a decimal number such as -1.5e-3, or NULL",
         _grammar.VALUE_RANGE: f"this value is too large for {dtype}",
         _grammar.NUL: "a NUL byte: this is not text, or the file is damaged",

@@ -2,8 +2,8 @@
 
 One file: a magic word, the length and CRC of a header, the header (JSON: what was parsed and how, and where each array
 lies), the arrays, each at a multiple of 64 bytes, and the magic word again. It is written to a temporary file and
-renamed, so whoever opens it sees a whole copy, whatever other processes do meanwhile. A copy whose frame, length or header is
-not right, or whose header does not fit size and time of the files and the options, is not used but replaced.
+renamed, so whoever opens it sees a whole copy, whatever other processes do meanwhile. A copy whose frame, length or
+header is not right, or whose header does not fit size and time of the files and the options, is not used but replaced.
 """
 
 from __future__ import annotations
