@@ -8,22 +8,67 @@ from typing import TYPE_CHECKING, Any
 from boostlist._version import __version__
 
 if TYPE_CHECKING:
-    from boostlist import boosters, datasets, distributed, evaluation, losses, metrics, model_selection, objectives
+    from boostlist import (
+        boosters,
+        datasets,
+        distributed,
+        evaluation,
+        losses,
+        metrics,
+        model_selection,
+        models,
+        objectives,
+    )
     from boostlist.boosters.tree_ranker import TreeRanker
+    from boostlist.models import (
+        BilinearRanker,
+        DistanceRanker,
+        KernelRanker,
+        LinearRanker,
+        QuadraticRanker,
+        RankCosineRanker,
+        RankSVM,
+    )
     from boostlist.parallel import get_threads, set_threads
+    from boostlist.persistence import load
     from boostlist.queries import Queries
 
 # Loaded on first use: `import boostlist` compiles nothing and imports neither numba, pandas nor a booster.
-_MODULES = ("boosters", "datasets", "distributed", "evaluation", "losses", "metrics", "model_selection", "objectives")
+_MODULES = (
+    "boosters",
+    "datasets",
+    "distributed",
+    "evaluation",
+    "losses",
+    "metrics",
+    "model_selection",
+    "models",
+    "objectives",
+)
 _NAMES = {
     "Queries": "queries",
     "get_threads": "parallel",
     "set_threads": "parallel",
     "TreeRanker": "boosters.tree_ranker",
+    "load": "persistence",
+    "BilinearRanker": "models",
+    "DistanceRanker": "models",
+    "KernelRanker": "models",
+    "LinearRanker": "models",
+    "QuadraticRanker": "models",
+    "RankCosineRanker": "models",
+    "RankSVM": "models",
 }
 
 __all__ = [
+    "BilinearRanker",
+    "DistanceRanker",
+    "KernelRanker",
+    "LinearRanker",
+    "QuadraticRanker",
     "Queries",
+    "RankCosineRanker",
+    "RankSVM",
     "TreeRanker",
     "__version__",
     "boosters",
@@ -31,9 +76,11 @@ __all__ = [
     "distributed",
     "evaluation",
     "get_threads",
+    "load",
     "losses",
     "metrics",
     "model_selection",
+    "models",
     "objectives",
     "set_threads",
 ]
