@@ -1,0 +1,1 @@
+"""Evaluation: cross-validation over folds, comparisons, significance, reports."""
