@@ -1,0 +1,193 @@
+r"""IntervalRank: every grade is given an interval, and scores pay for leaving theirs.
+
+Moon, Smola, Chang, Zheng, *IntervalRank: isotonic regression with listwise and pairwise constraints* (2010), theorem 5
+with its slacks eliminated. With targets t by grade and Delta_g = t_{g+1} - t_g between adjacent grades of the query,
+
+    l = min over l_g <= u_g of  1/2 sum_g sum_{i in g} [ (l_g - f_i)_+^2 + (f_i - u_g)_+^2 ]
+        + lam1/2 sum_g (Delta_g - (l_{g+1} - u_g))_+^2 + lam2/2 sum_g (u_g - l_g)^2
+        + lam3/2 sum_i (f_i - t_i)^2
+
+    gradient_i = f_i - clip(f_i, l_g, u_g) + lam3 (f_i - t_i)
+    H = I_out - A K^-1 A' + lam3 I
+
+where I_out keeps the documents outside their interval, A puts each of them to the end that it is beyond (to the common
+node where l_g = u_g is held by a force), and K is the Hessian of the minimum problem, tridiagonal in the order l_0,
+u_0, l_1, u_1, ...: H_ii = 1 - [K^-1] at that end + lam3, and lam3 inside. l is convex, and its gradient is continuous
+and piecewise linear; at a kink of the gradient H is that of the side where fewer documents count.
+
+`boostlist.losses.interval_solver` finds the minimum, where the paper has a log-barrier that stops at mu = 100. (In
+print the loss is eq. 4, the first sum alone, which does not have the gradient of lemma 2; the minimum of the whole, as
+lemma 1 has it, does. Eq. 6 adds delta where theorem 5 subtracts it, and its constraints on all pairs, with slacks, are
+not the same as theorem 5's on adjacent grades; here theorem 5 is the loss.)
+
+On a list of a single grade this loss pulls the scores together. lam1 = 0 drops the order of the grades, lam2 = 0 lets
+intervals be as wide as they like; then l and u are not unique, but value and gradient are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from boostlist.gains import Gain, gains
+from boostlist.losses.base import DIAG, KernelLoss, Traits
+from boostlist.losses.interval_solver import PULL, chain, hold, settle, solve, stand
+from boostlist.losses.pointwise import check_targets
+from boostlist.losses.weights import check_choice
+from boostlist.parallel import kernel, longest
+
+if TYPE_CHECKING:
+    from boostlist._typing import AnyArray
+    from boostlist.queries import Queries
+
+Diag = Literal["exact", "unit"]
+
+
+@kernel
+def _minimise(f, order, document, first, last, t, lam1, lam2, scores, space, here, there, joined):  # type: ignore[no-untyped-def]
+    """Fill the sorted scores, relative to one of them, and the intervals space[0]; return the minimum and the size."""
+    x, y, z, c, m, rest, stiffness = space[0], space[1], space[2], space[3], space[4], space[5], space[6]
+    size = stand(f, order, document, first, last, t, lam1, lam2, scores, rest, stiffness, x)
+    minimum, _ = solve(
+        scores, document, first, last, lam1, lam2, size, rest, stiffness, x, y, z, c, m, here, there, joined
+    )
+    return minimum, size
+
+
+@kernel
+def _node(score, at, x, edge, joined):  # type: ignore[no-untyped-def]
+    """Node that a document pulls at, in the grade whose lower node is `at`; -1 inside the interval."""
+    if joined[at] or score < x[at] - edge:
+        return at
+    return at + 1 if score > x[at + 1] + edge else -1
+
+
+@kernel
+def _interval_rank(  # type: ignore[no-untyped-def]
+    lo, hi, start, weight, f, need, value, gradient, diag, lam1, lam2, lam3, unit, order, level_start, document, t
+):
+    scores = np.empty(longest(lo, hi, start))
+    most = 2 * longest(lo, hi, level_start)
+    space, here, there = np.empty((7, most)), np.empty((3, most)), np.empty((3, most))
+    joined = np.empty(most, np.bool_)
+    x, C, rest, stiffness = space[0], space[3], space[5], space[6]
+    for q in range(lo, hi):
+        rows = slice(start[q], start[q + 1])
+        fq, gradient_q, diag_q = f[rows], gradient[rows], diag[rows]
+        first, last = level_start[q], level_start[q + 1]
+        minimum, size = _minimise(fq, order, document, first, last, t, lam1, lam2, scores, space, here, there, joined)
+        exact = need & DIAG and not unit
+        edge = 0.0
+        if exact:
+            edge = settle(scores, document, first, last, size, rest, stiffness, x, here, joined)
+            hold(2 * (last - first), here, joined, C)
+        pointwise = 0.0
+        for g in range(first, last):
+            at = 2 * (g - first)
+            for i in range(document[g], document[g + 1]):
+                score, row = scores[i - document[first]], order[i]
+                off = fq[row] - t[g]
+                pointwise += off * off
+                gradient_q[row] = weight[q] * (score - min(max(score, x[at]), x[at + 1]) + lam3 * off)
+                own = 1.0
+                if exact:
+                    node = _node(score, at, x, edge, joined)
+                    own = 1 - 1 / C[node] if node >= 0 else 0.0
+                diag_q[row] = weight[q] * (own + lam3)
+        value[q] = minimum + 0.5 * lam3 * pointwise
+
+
+@kernel
+def _interval_rank_hessp(  # type: ignore[no-untyped-def]
+    lo, hi, start, weight, f, v, out, lam1, lam2, lam3, unit, order, level_start, document, t
+):
+    scores = np.empty(longest(lo, hi, start))
+    most = 2 * longest(lo, hi, level_start)
+    space, here, there = np.empty((7, most)), np.empty((3, most)), np.empty((3, most))
+    joined = np.empty(most, np.bool_)
+    x, y, zero, c, m, rest, stiffness = space[0], space[1], space[2], space[3], space[4], space[5], space[6]
+    for q in range(lo, hi):
+        rows = slice(start[q], start[q + 1])
+        vq, out_q = v[rows], out[rows]
+        first, last = level_start[q], level_start[q + 1]
+        nodes = 2 * (last - first)
+        _, size = _minimise(f[rows], order, document, first, last, t, lam1, lam2, scores, space, here, there, joined)
+        edge = settle(scores, document, first, last, size, rest, stiffness, x, here, joined)
+        # K y = A' v: the chain again, with documents at v and springs without length.
+        zero[:nodes] = 0.0
+        rest[:nodes] = 0.0
+        here[PULL, :nodes] = 0.0
+        for g in range(first, last):
+            at = 2 * (g - first)
+            for i in range(document[g], document[g + 1]):
+                node = _node(scores[i - document[first]], at, x, edge, joined)
+                if node >= 0:
+                    here[PULL, node] += vq[order[i]]
+        chain(nodes, zero, here, rest, joined, c, m, y)
+        for g in range(first, last):
+            at = 2 * (g - first)
+            for i in range(document[g], document[g + 1]):
+                node, vi = _node(scores[i - document[first]], at, x, edge, joined), vq[order[i]]
+                out_q[order[i]] = weight[q] * (lam3 * vi + (vi - y[node] if node >= 0 else 0.0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntervalRank(KernelLoss):
+    """Intervals by grade that keep the targets' distances: a listwise loss as cheap as a sort, and convex.
+
+    Parameters
+    ----------
+    lam1
+        Price of grades closer to each other than their targets are, >= 0.
+    lam2
+        Price of the width of a grade's interval, >= 0.
+    lam3
+        Weight >= 0 of a squared error to the targets ("IntervalRank_Reg", eq. 11), which fixes the level of the scores.
+    targets
+        Target t of a grade: ``"exp2"`` for 2^y - 1, ``"linear"`` for the grade itself, or a table by grade such as the
+        paper's ``(0, 0.5, 3, 7, 10)``.
+    diag
+        ``"exact"``: the diagonal of the Hessian. ``"unit"``: 1 + lam3 for every document, an upper bound; boosting is
+        then plain functional gradient descent, as the paper has it.
+
+    References
+    ----------
+    Moon, Smola, Chang, Zheng: IntervalRank: isotonic regression with listwise and pairwise constraints. WSDM 2010.
+    Theorem 5, eq. 11.
+    """
+
+    lam1: float = 1.0
+    lam2: float = 1.0
+    lam3: float = 0.0
+    targets: Gain = "exp2"
+    diag: Diag = "exact"
+
+    kernel = staticmethod(_interval_rank)
+    hessp_kernel = staticmethod(_interval_rank_hessp)
+
+    def __post_init__(self) -> None:
+        for name in ("lam1", "lam2", "lam3"):
+            price = getattr(self, name)
+            if not (np.isfinite(price) and price >= 0):
+                raise ValueError(f"{name} must be finite and >= 0, got {price}")
+        check_choice("diag", self.diag, Diag)
+        object.__setattr__(self, "targets", check_targets(self.targets))
+
+    @property
+    def traits(self) -> Traits:
+        """Only the squared error feels the level of the scores; H <= 1 + lam3."""
+        return Traits(
+            diag="majorizer" if self.diag == "unit" else "exact",
+            convex=True,
+            shift_invariant=self.lam3 == 0,
+            cost="n log n",
+        )
+
+    def tables(self, queries: Queries) -> tuple[AnyArray | float | bool, ...]:
+        """Return the prices, the levels and their targets."""
+        levels = queries.levels
+        prices = float(self.lam1), float(self.lam2), float(self.lam3)
+        t = gains(levels.label, self.targets)
+        return *prices, self.diag == "unit", levels.order, levels.start, levels.document, t
