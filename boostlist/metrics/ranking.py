@@ -16,7 +16,7 @@ import numpy as np
 
 from boostlist._typing import FloatArray, IntArray
 from boostlist.metrics.base import BoundMetric, Metric, check_choice, check_k
-from boostlist.parallel import kernel, over_queries
+from boostlist.parallel import kernel, longest, over_queries
 from boostlist.queries import Queries, frozen
 
 if TYPE_CHECKING:
@@ -117,9 +117,7 @@ def tie_order(queries: Queries, ties: Ties) -> IntArray | None:
 @kernel
 def room(lo, hi, start):  # type: ignore[no-untyped-def]
     """Return the arrays in which the longest of the queries lo to hi is ranked: order, two to work in, and gains."""
-    n = 0
-    for q in range(lo, hi):
-        n = max(n, start[q + 1] - start[q])
+    n = longest(lo, hi, start)
     return np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
 
 

@@ -23,13 +23,14 @@ class Scorer:
 
     def __call__(self, estimator: Any, X: Any, y: Any, qid: Any = None) -> float:
         """Return the mean of the metric over the queries of X, negated where lower is better."""
+        from boostlist.estimation import qid_column
+
+        qid = qid_column(X) if qid is None else qid
         if qid is None:
-            if "qid" not in getattr(X, "columns", ()):
-                raise ValueError(
-                    f"scoring {self.metric.name} needs the query of each row: keep it in a column 'qid' of a data "
-                    "frame X, or pass qid= with metadata routing on, sklearn.set_config(enable_metadata_routing=True)"
-                )
-            qid = X["qid"]
+            raise ValueError(
+                f"scoring {self.metric.name} needs the query of each row: keep it in a column 'qid' of a data "
+                "frame X, or pass qid= with metadata routing on, sklearn.set_config(enable_metadata_routing=True)"
+            )
         mean = self.metric.mean(estimator.predict(X), Queries.from_qid(y, qid))
         return mean if self.metric.higher_is_better else -mean
 
