@@ -11,10 +11,12 @@ so that the term has `share` of the loss's curvature, whatever the loss is divid
 from __future__ import annotations
 
 from boostlist.boosters.objective import Objective, automatic_scale
+from boostlist.gains import Gain
 from boostlist.losses import Loss, Pointwise, Sum, registry
 from boostlist.queries import Queries
 
-SHARE = 0.3
+_LAST_EXP2_GRADE = 4
+_LAST_GRADE = 31
 
 
 def as_objective(objective: str | Loss | Objective) -> Objective | str:
@@ -33,8 +35,20 @@ def as_objective(objective: str | Loss | Objective) -> Objective | str:
 
 def with_pointwise(objective: Objective, share: float, queries: Queries) -> Objective:
     """Add the squared-error term."""
-    if share == 0:
+    if not share or not queries.n_documents:
         return objective
-    h = 1 / automatic_scale(objective.loss.bind(queries))
-    term = Pointwise(centred=True)
-    return Objective(loss=Sum.of((1.0, objective.loss), (share * h, term)), scale=objective.scale)
+    scale = automatic_scale(objective.loss.bind(queries))
+    loss = pointwise_term(objective.loss, share, scale, float(queries.labels.max()))
+    return Objective(loss=loss, scale=objective.scale)
+
+
+def pointwise_term(loss: Loss, share: float, scale: float, y_max: float) -> Loss:
+    """Add the squared-error term to a loss whose mean curvature at scores of 0 is 1 / scale.
+
+    Targets are the gains 2^y - 1 up to grade 4 and the grades themselves up to 31. Beyond that they would be so far
+    apart that they swamp the loss, and there is no term.
+    """
+    if not share or y_max > _LAST_GRADE:
+        return loss
+    targets: Gain = "exp2" if y_max <= _LAST_EXP2_GRADE else "linear"
+    return Sum.of((1.0, loss), (share / scale, Pointwise(targets=targets, centred=True)))

@@ -128,6 +128,15 @@ class Host(Protocol):
     def rounds(self, booster: Any) -> int:
         """Return the number of rounds in the booster."""
 
+    def prepared(self, X: Any) -> Any:
+        """Return features in the form in which `partial_scores` takes them."""
+
+    def partial_scores(self, booster: Any, prepared: Any, begin: int, end: int) -> FloatArray:
+        """Return what the rounds begin <= r < end add to the raw scores."""
+
+    def first_rounds(self, booster: Any, n: int) -> Any:
+        """Return a booster of the first n rounds."""
+
     def total_gain(self, booster: Any, n_features: int) -> FloatArray:
         """Return the summed gain of each feature's splits."""
 

@@ -138,6 +138,21 @@ def rounds(booster: Any) -> int:
     return int(booster.current_iteration())
 
 
+def prepared(X: Any) -> Any:
+    """Return the features as they are."""
+    return X
+
+
+def partial_scores(booster: Any, prepared: Any, begin: int, end: int) -> FloatArray:
+    """Return what some rounds add to the raw scores."""
+    return np.asarray(booster.predict(prepared, raw_score=True, start_iteration=begin, num_iteration=end - begin))
+
+
+def first_rounds(booster: Any, n: int) -> Any:
+    """Return a booster of the first n rounds."""
+    return lgb.Booster(model_str=booster.model_to_string(num_iteration=n))
+
+
 def total_gain(booster: Any, n_features: int) -> FloatArray:
     """Return the summed gain of each feature."""
     return np.asarray(booster.feature_importance("gain"), np.float64)

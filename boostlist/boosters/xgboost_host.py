@@ -173,14 +173,29 @@ def _train(job: Job, params: dict[str, Any], matrices: list[Any]) -> Trained:
 
 def predict(booster: Any, X: Any, contributions: bool) -> FloatArray:
     """Return raw scores or contributions."""
-    dmatrix = xgb.DMatrix(X, enable_categorical=True)
-    result = booster.predict(dmatrix, output_margin=not contributions, pred_contribs=contributions)
+    result = booster.predict(prepared(X), output_margin=not contributions, pred_contribs=contributions)
     return np.asarray(result, np.float64)
 
 
 def rounds(booster: Any) -> int:
     """Return the number of rounds."""
     return int(booster.num_boosted_rounds())
+
+
+def prepared(X: Any) -> Any:
+    """Return a DMatrix."""
+    return xgb.DMatrix(X, enable_categorical=True)
+
+
+def partial_scores(booster: Any, prepared: Any, begin: int, end: int) -> FloatArray:
+    """Return what some rounds add to the raw scores."""
+    scores = booster.predict(prepared, output_margin=True, iteration_range=(begin, end))
+    return np.asarray(scores, np.float64)
+
+
+def first_rounds(booster: Any, n: int) -> Any:
+    """Return a booster of the first n rounds."""
+    return booster[:n]
 
 
 def total_gain(booster: Any, n_features: int) -> FloatArray:
