@@ -38,6 +38,9 @@ MODELS = {
 }
 """Module of every model that can be stored, by class name."""
 
+BOOSTER_FILES = (b"tree\n", b"{")
+"""How the files of LightGBM and of XGBoost begin: a `boostlist.TreeRanker` is stored in one of these."""
+
 _FORMAT, _VERSION, _HEADER = "boostlist model", 1, "header"
 # What NumPy raises on a file that it cannot read, or whose arrays or header are not what they must be.
 _UNREADABLE = (OSError, EOFError, AttributeError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
@@ -126,6 +129,12 @@ def load(path: PathLike) -> Any:
     True
     """
     path = Path(path)
+    with path.open("rb") as file:
+        head = file.read(5)
+    if head.startswith(BOOSTER_FILES):
+        from boostlist.boosters.model_file import read_ranker
+
+        return read_ranker(path)
     header, arrays = _read(path)
     name = header["model"]
     if name not in MODELS:

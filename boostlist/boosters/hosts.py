@@ -140,8 +140,8 @@ class Host(Protocol):
     def total_gain(self, booster: Any, n_features: int) -> FloatArray:
         """Return the summed gain of each feature's splits."""
 
-    def to_bytes(self, booster: Any, note: str) -> bytes:
-        """Return the host's model file with a note that the host ignores."""
+    def to_bytes(self, booster: Any, note: str, suffix: str) -> bytes:
+        """Return the host's model file, in its format for files of this suffix, with a note that the host ignores."""
 
     def from_bytes(self, content: bytes) -> tuple[Any, str | None]:
         """Return booster and note of a model file; None if it has no note."""

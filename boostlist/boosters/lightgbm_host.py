@@ -158,7 +158,7 @@ def total_gain(booster: Any, n_features: int) -> FloatArray:
     return np.asarray(booster.feature_importance("gain"), np.float64)
 
 
-def to_bytes(booster: Any, note: str) -> bytes:
+def to_bytes(booster: Any, note: str, suffix: str) -> bytes:
     """Return LightGBM's text with the note in a line before its last one; its readers skip lines they do not know."""
     text, last = booster.model_to_string().rsplit(_LAST_LINE, 1)
     return f"{text}\n{_NOTE}{note}{_LAST_LINE}{last}".encode()
@@ -167,5 +167,7 @@ def to_bytes(booster: Any, note: str) -> bytes:
 def from_bytes(content: bytes) -> tuple[Any, str | None]:
     """Read LightGBM's text."""
     text = content.decode()
+    if _LAST_LINE not in text:
+        raise ValueError("the text ends early")
     note = next((line for line in reversed(text.splitlines()[-10:]) if line.startswith(_NOTE)), None)
     return lgb.Booster(model_str=text), None if note is None else note.removeprefix(_NOTE)

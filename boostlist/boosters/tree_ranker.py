@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from boostlist.boosters.hosts import Backend
     from boostlist.losses import Loss
+    from boostlist.persistence import PathLike
 
 
 class TreeRanker(RankingEstimator):
@@ -324,6 +326,21 @@ class TreeRanker(RankingEstimator):
             raise ValueError(f"there are {start[-1]:,} query ids for {len(scores):,} rows")
         query = np.repeat(np.arange(len(start) - 1), np.diff(start))
         return np.lexsort((-scores, query))
+
+    def save(self, path: PathLike) -> Path:
+        """Write the model to a file that `boostlist.load` reads and, as it is, plain LightGBM or XGBoost too.
+
+        XGBoost wants the suffix ``.json`` or ``.ubj``; for LightGBM any will do.
+
+        Raises
+        ------
+        ValueError
+            If a parameter cannot be written without pickle.
+        """
+        from boostlist.boosters.model_file import write_ranker
+
+        check_is_fitted(self)
+        return write_ranker(self, path)
 
     @property
     def feature_importances_(self) -> FloatArray:

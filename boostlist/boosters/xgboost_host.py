@@ -205,11 +205,11 @@ def total_gain(booster: Any, n_features: int) -> FloatArray:
     return np.array([gain.get(name, 0.0) for name in names], np.float64)
 
 
-def to_bytes(booster: Any, note: str) -> bytes:
-    """Return XGBoost's binary JSON with the note as an attribute of the booster."""
+def to_bytes(booster: Any, note: str, suffix: str) -> bytes:
+    """Return JSON for the suffix ``.json``, else binary JSON; the note is an attribute of the booster."""
     copy = booster.copy()
     copy.set_attr(**{_NOTE: note})
-    return bytes(copy.save_raw("ubj"))
+    return bytes(copy.save_raw("json" if suffix == ".json" else "ubj"))
 
 
 def from_bytes(content: bytes) -> tuple[Any, str | None]:
