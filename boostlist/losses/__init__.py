@@ -8,7 +8,9 @@ from boostlist.losses.base import BoundLoss, KernelLoss, Loss, Traits
 from boostlist.losses.combination import Sum
 from boostlist.losses.cs_listmle import CsListMLE
 from boostlist.losses.group_pl import GroupPL
+from boostlist.losses.interval_rank import IntervalRank
 from boostlist.losses.listnet import ListNet, MulticlassLogistic
+from boostlist.losses.markov import WUB, WpLL
 from boostlist.losses.pairwise import (
     GBRank,
     PairwiseExponential,
@@ -39,14 +41,19 @@ registry: dict[str, type[Loss]] = {
     "isotonic": Isotonic,
     "pointwise": Pointwise,
     "rank_cosine": RankCosine,
+    "interval_rank": IntervalRank,
+    "wpll": WpLL,
+    "wub": WUB,
 }
 
 __all__ = [
+    "WUB",
     "BoundLoss",
     "CsListMLE",
     "CsRgList",
     "GBRank",
     "GroupPL",
+    "IntervalRank",
     "Isotonic",
     "KernelLoss",
     "ListMLE",
@@ -64,5 +71,6 @@ __all__ = [
     "Sum",
     "Traits",
     "WeightedPL",
+    "WpLL",
     "registry",
 ]

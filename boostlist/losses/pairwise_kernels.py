@@ -25,6 +25,8 @@ from boostlist.losses.base import VALUE
 from boostlist.losses.ratios import BLOCK, FAR, exponentials, ratios, row_kernel
 from boostlist.parallel import kernel, longest
 
+# Sums of e^{2 _CAP} over the pairs of a list are finite.
+_CAP = 300.0
 # Times a ratio, at most e^FAR, this is still finite.
 _LARGE = 1e150
 
@@ -144,14 +146,14 @@ def quadratic_hessp(  # type: ignore[no-untyped-def]
 
 @kernel
 def _capped_exponentials(f, E):  # type: ignore[no-untyped-def]
-    """Fill E = e^{f - c}, c the middle of the scores; differences above 2 `FAR` are cut to it, document by document."""
+    """Fill E = e^{f - c}, c the middle of the scores, with scores cut to within `_CAP` of it."""
     low, high = np.inf, -np.inf
     for i in range(f.size):
         low = min(low, f[i])
         high = max(high, f[i])
     middle = low + 0.5 * (high - low)
     for i in range(f.size):
-        E[i] = np.exp(min(max(f[i] - middle, -FAR), FAR))
+        E[i] = np.exp(min(max(f[i] - middle, -_CAP), _CAP))
 
 
 @kernel

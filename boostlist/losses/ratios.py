@@ -14,8 +14,8 @@ from numba import njit
 
 from boostlist.parallel import kernel
 
-FAR = 300.0
-"""Differences beyond this count as this in a ratio: e^300 and its square are finite, and 1 + e^-300 is 1."""
+FAR = 150.0
+"""Differences beyond this count as this in a ratio: fourth powers of ratios are still finite, and 1 + e^-150 is 1."""
 
 BLOCK = 256
 """Columns that are worked on at a time: their scratch stays in the fastest cache however long the list is."""

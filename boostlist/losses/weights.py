@@ -70,6 +70,23 @@ def label_set(queries: Queries, grades: Grades) -> FloatArray:
     return np.array(grades)
 
 
+def enumerable_label_set(queries: Queries, grades: Grades) -> FloatArray:
+    """Return the label set for a loss that sums over it.
+
+    Raises
+    ------
+    ValueError
+        If there are more than 64 grades, or a label is not among the given ones.
+    """
+    labels = label_set(queries, grades)
+    if len(labels) > 64:
+        raise ValueError(
+            f"there are {len(labels)} grades, and this loss models every one of them; it takes at most 64. "
+            "Round or bin the labels"
+        )
+    return labels
+
+
 def relevance(labels: FloatArray, queries: Queries, gain: Gain, grades: Grades) -> FloatArray:
     """Return R = a / (2 a_max + 1), a_max the gain of the largest grade of the label set."""
     largest = label_set(queries, grades)[-1:]
@@ -114,11 +131,15 @@ def pair_weights(
             return 0.0, 0.0, relevance(levels.label, queries, gain, grades), 1 / np.log1p(levels.position)
 
 
-def pair_scale(scheme: Normalizer, queries: Queries, gain: Gain, grades: Grades) -> FloatArray:
-    """Return for each query the factor on its pair weights; 0 where the query has one grade only, or no ideal DCG."""
+def pair_scale(scheme: Normalizer, queries: Queries, gain: Gain, grades: Grades, *, tied: bool = False) -> FloatArray:
+    """Return for each query the factor on its pair weights; 0 where the query has no pair, or no ideal DCG.
+
+    Pairs of equal grade are pairs only if ``tied``.
+    """
     levels = queries.levels
     count = levels.count.astype(np.float64)
-    pairs = levels.sum_by_query(count * levels.sum_below(count))
+    below = levels.sum_below(count) + (0.5 * (count - 1) if tied else 0.0)
+    pairs = levels.sum_by_query(count * below)
     match scheme:
         case None:
             divisor = np.ones_like(pairs)

@@ -11,7 +11,17 @@ import math
 from collections.abc import Callable
 
 from boostlist.losses import Loss
-from tests.losses.references import cs_listmle, group_pl, listnet, pairwise, plackett_luce, pointwise, rank_cosine
+from tests.losses.references import (
+    cs_listmle,
+    group_pl,
+    interval_rank,
+    listnet,
+    markov,
+    pairwise,
+    plackett_luce,
+    pointwise,
+    rank_cosine,
+)
 
 FAMILIES = [
     cs_listmle,
@@ -21,6 +31,8 @@ FAMILIES = [
     listnet,
     pointwise,
     rank_cosine,
+    interval_rank,
+    markov,
 ]
 
 CASES: list[Loss] = [loss for family in FAMILIES for loss in family.CASES]
