@@ -15,8 +15,9 @@ large and the loss flat: it is neither convex nor blind to the level of the scor
 parabola along every direction, so that Newton steps on it descend:
 
 - phi = a x + b:  2 a^2 / r^2  (the constant is the numerical supremum of that over all steps)
-- exp:  c_+ / 2 + sum over g_i < 0 of |g_i| u_i / r.  With p_i = u_i^2 / r^2 the Hessian is
-  c (diag p - p p') - 1/2 sum_i (g_i u_i / r) (e_i - p)(e_i - p)', where diag p - p p' <= 1/2 and |e_i - p|^2 <= 2
+- exp:  1/2 sum over g_i > 0 of g_i h_i + 16 / (25 sqrt 5) sum over g_i < 0 of |g_i|, with h_i = u_i / r.  For g_i > 0:
+  log h_i is concave with curvature >= -1, so h_i(f + d) >= h_i (1 + d' grad log h_i - |d|^2 / 2) as e^x >= 1 + x. For
+  g_i < 0: the Hessian of h_i is at most 2 h (1 - h^2)^2, whose maximum is 32 / (25 sqrt 5)
 - sigmoid:  2 / (16 r^2) + |dl/du_i| / (6 sqrt 3), from |sigma'| <= 1/4 and |sigma''| <= 1 / (6 sqrt 3)
 """
 
@@ -42,6 +43,7 @@ LabelMap = Map | Literal["position"]
 
 _LINEAR, _EXP, _SIGMOID = range(3)
 _SIGMOID_CURVATURE = 1 / (6 * 3**0.5)
+_EXP_CURVATURE = 16 / (25 * 5**0.5)
 
 
 @kernel
@@ -72,11 +74,12 @@ def _rank_cosine(  # type: ignore[no-untyped-def]
             for i in range(n):
                 u[i] = np.exp(fq[i] - top)
             constant = np.exp(np.log(rho) - top)
-        r2, dot, negative = constant * constant, 0.0, 0.0
+        r2, dot, positive, negative = constant * constant, 0.0, 0.0, 0.0
         for i in range(n):
             r2 += u[i] * u[i]
             dot += gq[i] * u[i]
-            negative -= min(gq[i], 0.0) * u[i]
+            positive += max(gq[i], 0.0) * u[i]
+            negative -= min(gq[i], 0.0)
         r = np.sqrt(r2)
         c = dot / r
         value[q] = max(0.5 * (1 - c), 0.0)
@@ -90,7 +93,7 @@ def _rank_cosine(  # type: ignore[no-untyped-def]
                 diag_q[i] = weight[q] * (0.125 / r2 + abs(slope) * _SIGMOID_CURVATURE)
             else:
                 gradient_q[i] = weight[q] * slope * u[i]
-                diag_q[i] = weight[q] * (0.5 * max(c, 0.0) + negative / r)
+                diag_q[i] = weight[q] * (0.5 * positive / r + _EXP_CURVATURE * negative)
 
 
 def _check_map(name: str, value: object, names: tuple[str, ...]) -> object:

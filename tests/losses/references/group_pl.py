@@ -18,3 +18,14 @@ def value(loss, f, y, label_set):
     grades = sorted(set(y), reverse=True)
     groups = [AGGREGATE[loss.aggregation]([fi for fi, yi in zip(f, y, strict=True) if yi == grade]) for grade in grades]
     return sum(math.log(sum(map(math.exp, groups[j:]))) - groups[j] for j in range(len(groups)))
+
+
+def kink_distance(loss, f, y):
+    """Return how far min or max of a group is from changing hands; inf for the smooth aggregations."""
+    if loss.aggregation not in ("min", "max"):
+        return math.inf
+    gaps = []
+    for grade in set(y):
+        scores = sorted((fi for fi, yi in zip(f, y, strict=True) if yi == grade), reverse=loss.aggregation == "max")
+        gaps += [abs(scores[1] - scores[0])] if len(scores) > 1 else []
+    return min(gaps, default=math.inf)

@@ -1,0 +1,57 @@
+"""ListNet and MulticlassLogistic: targets, shares without exponent, digits at extreme scores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax, softmax
+
+from boostlist import Queries
+from boostlist.losses import ListNet, MulticlassLogistic
+
+LABELS = np.array([0.0, 2, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("loss", "target"),
+    [
+        (ListNet(), softmax(LABELS)),
+        (ListNet(target="gain"), [0, 3 / 7, 1 / 7, 3 / 7]),
+        (ListNet(target="gain", gain="linear"), [0, 0.4, 0.2, 0.4]),
+        (MulticlassLogistic(), [0, 0.5, 0, 0.5]),
+    ],
+    ids=repr,
+)
+def test_the_minimum_is_at_the_target(loss, target):
+    bound = loss.bind(Queries.from_sizes(LABELS, [4]))
+    with np.errstate(divide="ignore"):
+        f = np.maximum(np.log(target), -50)
+    np.testing.assert_allclose(bound.gradient_hessian(f)[0], 0, atol=1e-14)
+
+
+def test_a_query_without_gain_contributes_nothing():
+    bound = ListNet(target="gain").bind(Queries.from_sizes([0.0, 0, 1, 0], [2, 2]))
+    f = np.array([1.0, 2, 3, 4])
+    gradient, diag = bound.gradient_hessian(f)
+    assert bound.per_query(f)[0] == 0
+    np.testing.assert_array_equal([gradient[:2], diag[:2], bound.hessp(f)(f)[:2]], 0)
+    assert (diag[2:] > 0).all()
+
+
+def test_large_labels_do_not_overflow():
+    for loss in (ListNet(), ListNet(target="gain"), ListNet(target="gain", gain="linear"), MulticlassLogistic()):
+        bound = loss.bind(Queries.from_sizes([900.0, 899, 0], [3]))
+        assert np.isfinite(bound.value(np.zeros(3)))
+        np.testing.assert_allclose(bound.gradient_hessian(np.zeros(3))[0].sum(), 0, atol=1e-15)
+
+
+def test_extreme_scores_keep_their_digits():
+    f = np.array([0.0, -800, -801, 1e4])
+    bound = MulticlassLogistic().bind(Queries.from_sizes([0.0, 1, 0, 0], [4]))
+    np.testing.assert_allclose(bound.value(f), -log_softmax(f)[1], rtol=1e-15)
+    np.testing.assert_allclose(bound.gradient_hessian(f)[0], [0, -1, 0, 1], atol=1e-300)
+
+
+def test_choices_are_checked():
+    with pytest.raises(ValueError, match="target must be one of 'softmax', 'gain'"):
+        ListNet(target="labels")
