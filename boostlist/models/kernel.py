@@ -1,0 +1,268 @@
+r"""KernelRanker: f(x) = sum_l theta_l K(x, x_l) over documents x_l of all queries.
+
+Olinto, *Kernelized Cost-Sensitive Listwise Ranking* (2016), eq. 4.4. There the basis x_l is the query's own documents;
+here, as its outlook proposes, it is shared by all queries: all training documents when they are few, else a sample of
+them (Nystroem). With K_ll the kernel between basis documents the penalty is the norm of f,
+
+    1/2 theta'K_ll theta + (C/m) sum of query losses.
+
+With K_ll = U diag(lambda) U' and theta = U lambda^(-1/2) w it is 1/2 |w|^2: the linear problem again, on the design
+K_xl U lambda^(-1/2). Directions with lambda below a small part of the largest are left out: they are rounding or, for a
+kernel that is not positive definite, such as tanh, have no norm at all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from boostlist._typing import FloatArray, IntArray
+from boostlist.losses.weights import check_choice
+from boostlist.models.base import ParametricRanker, as_loss
+from boostlist.models.kernels import (
+    USED,
+    KernelFunction,
+    KernelName,
+    Setting,
+    kernel_function,
+    kernel_matrix,
+    row_ranges,
+    setting_parameters,
+)
+from boostlist.models.linear import SolverName
+from boostlist.queries import Queries
+from boostlist.solvers import Callback, MatrixDesign, TransformedDesign
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from boostlist.losses import Loss
+
+# Up to so many training documents, all of them are the basis; beyond, so many landmarks.
+_FEW, _LANDMARKS = 2_000, 500
+# Eigenvalues of K_ll below this part of the largest are left out.
+_RANK = 1e-10
+
+
+class KernelMachine(ParametricRanker):
+    """What rankers with a kernel share: parameters of the kernel, basis documents, training and prediction."""
+
+    kernel: Any
+    setting: Setting
+    n_landmarks: int | None
+    landmarks: str
+    solver: str
+    random_state: int | None
+
+    def _fit_kernel(self, X: Any, queries: Queries, loss: Loss) -> None:
+        rng = np.random.default_rng(self.random_state)
+        self._set_parameters(X, rng)
+        rows = self._basis_rows(X, queries, rng)
+        self.basis_ = X[rows].astype(np.float64, copy=False)
+        function = self._function()
+        K_ll = kernel_matrix(function, self.basis_, self.basis_)
+        K = kernel_matrix(function, X, self.basis_) if len(rows) < X.shape[0] else K_ll
+        if not (np.isfinite(K).all() and np.isfinite(K_ll).all()):
+            raise ValueError(f"kernel {self.kernel!r} is not finite on these features; scale them first")
+        # The thesis steps along single theta_l; everything else wants the penalty to be 1/2 |w|^2.
+        T = np.eye(len(rows)) if self.solver == "diagonal" else _whitening(K_ll)
+
+        def keep(w: FloatArray) -> None:
+            self.dual_coef_ = T @ w
+
+        self._solve(TransformedDesign(MatrixDesign(K), T), loss, queries, self.solver, keep)
+
+    @property
+    def kernel_parameters_(self) -> dict[str, float]:
+        """Parameters of the kernel by name; empty for a function."""
+        names = () if callable(self.kernel) else USED[self.kernel]
+        return dict(zip(names, self._parameters.tolist(), strict=True))
+
+    def _set_parameters(self, X: Any, rng: np.random.Generator) -> None:
+        check_choice("setting", self.setting, Setting)
+        if callable(self.kernel):
+            self._parameters = np.zeros(0)
+            return
+        check_choice("kernel", self.kernel, KernelName)
+        values = setting_parameters(self.setting, self.kernel, X, rng)
+        for name in values:
+            given = getattr(self, name)
+            if given is not None:
+                if not np.isfinite(given) or (name in ("s", "gamma", "degree") and given <= 0):
+                    raise ValueError(f"{name} must be finite{'' if name in 'ab' else ' and > 0'}, got {given}")
+                values[name] = given
+        self._parameters = np.array(list(values.values()), dtype=np.float64)
+
+    def _function(self) -> KernelFunction:
+        if not callable(self.kernel):
+            return kernel_function(self.kernel, self.kernel_parameters_)
+        function: KernelFunction = self.kernel
+        return function
+
+    def _basis_rows(self, X: Any, queries: Queries, rng: np.random.Generator) -> IntArray:
+        check_choice("landmarks", self.landmarks, ("balanced", "kmeans++"))
+        n = X.shape[0]
+        if self.n_landmarks is not None and self.n_landmarks < 1:
+            raise ValueError(f"n_landmarks must be at least 1, or None, got {self.n_landmarks}")
+        wanted = self.n_landmarks or (n if n <= _FEW else _LANDMARKS)
+        if wanted >= n:
+            return np.arange(n)
+        if self.landmarks == "kmeans++":
+            from sklearn.cluster import kmeans_plusplus
+
+            _, rows = kmeans_plusplus(X, wanted, random_state=int(rng.integers(2**31)))
+            return np.sort(rows).astype(np.int64)
+        return _balanced(queries, wanted, rng)
+
+    def _kernel_scores(self, features: Any) -> FloatArray:
+        function = self._function()
+        f = np.empty(features.shape[0])
+        for lo, hi in row_ranges(len(f), len(self.dual_coef_)):
+            f[lo:hi] = function(features[lo:hi].astype(np.float64, copy=False), self.basis_) @ self.dual_coef_
+        return f
+
+
+class KernelRanker(KernelMachine):
+    """Kernel ranking function f(x) = sum_l theta_l K(x, x_l), trained to the optimum of a loss.
+
+    It minimises 1/2 |f|^2 + (C/m) x the sum of query losses, with |f| the norm that belongs to the kernel and m the
+    number of queries. Training holds a matrix of documents x basis documents in memory, prediction only a block of it.
+
+    The tanh kernel is not positive definite, so that |f| is not a norm. What is trained is the function in the span of
+    the directions where it is one: the positive part of the spectrum of K_ll. The same holds for a callable.
+
+    Parameters
+    ----------
+    loss
+        A loss, or its name in `boostlist.losses.registry`.
+    kernel
+        ``"gaussian"`` exp(-|x - z|^2 / (2 s^2)), ``"polynomial"`` (b x'z + a)^degree, ``"laplace"``
+        exp(-gamma |x - z|), ``"tanh"`` tanh(b x'z + a), or a function ``(X, Z) -> K`` of rows of X and of Z. A model
+        with a function cannot be saved.
+    setting
+        Where a kernel parameter is None: ``"median"`` takes it from the distances and norms of the training documents,
+        ``"vanilla"`` and ``"special"`` are the two settings of Olinto's thesis; `boostlist.models.kernels` lists them.
+    s, gamma, a, b, degree
+        Parameters of the kernels; None for that of the setting.
+    C
+        Weight of the loss against the penalty, > 0.
+    n_landmarks
+        Number of basis documents. None means all training documents up to 2,000, and 500 landmarks beyond.
+    landmarks
+        How they are chosen: ``"balanced"``, at random with about the same number from each query, or ``"kmeans++"``,
+        far apart from each other, which costs as much as the kernel matrix several times over.
+    solver, tol, max_iter, verbose, callback
+        As for `LinearRanker`; ``"diagonal"`` is algorithm 3 of the thesis.
+    random_state
+        Seed for the choice of landmarks and the sample of distances.
+
+    Attributes
+    ----------
+    dual_coef_
+        The coefficients theta.
+    basis_
+        The documents x_l, float64.
+    kernel_parameters_
+        The parameters of the kernel by name.
+    convergence_, n_iter_, n_features_in_, feature_names_in_
+        As for `LinearRanker`.
+
+    References
+    ----------
+    Olinto: Kernelized cost-sensitive listwise ranking. Master's thesis, RIT 2016. Chapter 4.
+    Williams, Seeger: Using the Nystroem method to speed up kernel machines. NIPS 2000.
+
+    Examples
+    --------
+    >>> from boostlist import KernelRanker
+    >>> from boostlist.datasets import make_ranking
+    >>> data = make_ranking(20, docs=20)
+    >>> ranker = KernelRanker("cs_listmle", C=100, n_landmarks=100, random_state=0)
+    >>> ranker.fit(data.X, data.y, qid=data.qid).predict(data.X[:3]).shape
+    (3,)
+    """
+
+    _stored = ("dual_coef_", "basis_", "_parameters")
+
+    def __init__(
+        self,
+        loss: str | Loss = "cs_listmle",
+        *,
+        kernel: KernelName | KernelFunction = "gaussian",
+        setting: Setting = "median",
+        s: float | None = None,
+        gamma: float | None = None,
+        a: float | None = None,
+        b: float | None = None,
+        degree: float | None = None,
+        C: float = 1.0,
+        n_landmarks: int | None = None,
+        landmarks: Literal["balanced", "kmeans++"] = "balanced",
+        solver: SolverName = "newton",
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        verbose: bool = False,
+        callback: Callback | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.kernel = kernel
+        self.setting = setting
+        self.s = s
+        self.gamma = gamma
+        self.a = a
+        self.b = b
+        self.degree = degree
+        self.C = C
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+        self.callback = callback
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X, y, qid, group, query_weight
+            As for `LinearRanker.fit`.
+        """
+        features, queries = self._read_training(X, y, qid, group, query_weight)
+        self._fit_kernel(features, queries, as_loss(self.loss))
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return the score of each row; a higher score ranks further up. Memory stays within a block of rows."""
+        return self._kernel_scores(self._read_features(X))
+
+
+def _whitening(K: FloatArray) -> FloatArray:
+    """Return U lambda^(-1/2) over the eigenvalues of K that are not negligible."""
+    values, vectors = np.linalg.eigh((K + K.T) / 2)
+    kept = values > _RANK * max(values[-1], 0.0)
+    if not kept.any():
+        raise ValueError("the kernel matrix has no positive eigenvalue; choose other kernel parameters")
+    return np.ascontiguousarray(vectors[:, kept] / np.sqrt(values[kept]))
+
+
+def _balanced(queries: Queries, wanted: int, rng: np.random.Generator) -> IntArray:
+    """Return rows drawn at random so that no query gives two more than another that still has some."""
+    # Deal the documents of each query in random order; those dealt in the first rounds are the sample.
+    query = np.repeat(np.arange(queries.n_queries), queries.sizes)
+    shuffled = np.lexsort((rng.random(queries.n_documents), query))
+    turn = np.empty(queries.n_documents, np.int64)
+    turn[shuffled] = np.arange(queries.n_documents) - queries.start[query]
+    order = np.lexsort((rng.random(queries.n_queries)[query], turn))
+    return np.sort(order[:wanted])
