@@ -56,9 +56,11 @@ class ParametricRanker(RankingEstimator, Storable):
             )
         return loss.bind(queries)
 
-    def _run(self, run: Callable[[Monitor], None], keep: Callable[[FloatArray], None]) -> None:
+    def _monitor(self) -> Monitor:
+        return Monitor(self.tol, self.max_iter, bool(self.verbose), self.callback)
+
+    def _run(self, run: Callable[[Monitor], None], monitor: Monitor, keep: Callable[[FloatArray], None]) -> None:
         """Run a solver to its end and keep its last iterate, also when the user interrupts it."""
-        monitor = Monitor(self.tol, self.max_iter, bool(self.verbose), self.callback)
         try:
             run(monitor)
         except Stopped as stopped:
@@ -88,7 +90,8 @@ class ParametricRanker(RankingEstimator, Storable):
         if solver in SECOND_ORDER:
             _require_curvature(bound, solver)
         problem = Problem(design, bound, self.C / queries.n_queries)
-        self._run(lambda monitor: SOLVERS[solver](problem, np.zeros(design.n_columns), monitor), keep)
+        start = np.zeros(design.n_columns)
+        self._run(lambda monitor: SOLVERS[solver](problem, start, monitor), self._monitor(), keep)
 
 
 def _require_curvature(bound: BoundLoss, solver: str) -> None:

@@ -66,7 +66,7 @@ class Design(ABC):
         total = np.zeros((self.n_columns, self.n_columns))
         if product is not None:
             start = bound.queries.start
-            for first, last in _whole_queries(start, max(1, _BLOCK // self.n_columns)):
+            for first, last in whole_queries(start, max(1, _BLOCK // self.n_columns)):
                 total += product(first, last, self.block(int(start[first]), int(start[last])))
             return total
         hessp = bound.hessp(f)
@@ -82,7 +82,7 @@ class Design(ABC):
         return ((lo, min(lo + step, self.n_rows)) for lo in range(0, self.n_rows, step))
 
 
-def _whole_queries(start: IntArray, rows: int) -> Iterator[tuple[int, int]]:
+def whole_queries(start: IntArray, rows: int) -> Iterator[tuple[int, int]]:
     """Yield ranges of queries with at most so many rows, or of a single query."""
     first, queries = 0, len(start) - 1
     while first < queries:
@@ -141,7 +141,7 @@ class MatrixDesign(Design):
 
     def _stored_ranges(self) -> Iterator[tuple[int, int]]:
         """Yield ranges of rows of a CSR matrix that store about a block of numbers."""
-        return _whole_queries(self.X.indptr, _BLOCK)
+        return whole_queries(self.X.indptr, _BLOCK)
 
 
 class TransformedDesign(Design):
