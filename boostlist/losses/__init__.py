@@ -22,6 +22,7 @@ from boostlist.losses.pairwise import (
 from boostlist.losses.plackett_luce import CsRgList, ListMLE, ReversePL, WeightedPL
 from boostlist.losses.pointwise import Isotonic, Pointwise
 from boostlist.losses.rank_cosine import RankCosine
+from boostlist.losses.smoothed import SmoothERR, SmoothMRR, SmoothNDCG
 
 registry: dict[str, type[Loss]] = {
     "cs_listmle": CsListMLE,
@@ -44,6 +45,9 @@ registry: dict[str, type[Loss]] = {
     "interval_rank": IntervalRank,
     "wpll": WpLL,
     "wub": WUB,
+    "smooth_ndcg": SmoothNDCG,
+    "smooth_err": SmoothERR,
+    "smooth_mrr": SmoothMRR,
 }
 
 __all__ = [
@@ -68,6 +72,9 @@ __all__ = [
     "Pointwise",
     "RankCosine",
     "ReversePL",
+    "SmoothERR",
+    "SmoothMRR",
+    "SmoothNDCG",
     "Sum",
     "Traits",
     "WeightedPL",

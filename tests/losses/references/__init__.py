@@ -21,6 +21,7 @@ from tests.losses.references import (
     plackett_luce,
     pointwise,
     rank_cosine,
+    smoothed,
 )
 
 FAMILIES = [
@@ -33,6 +34,7 @@ FAMILIES = [
     rank_cosine,
     interval_rank,
     markov,
+    smoothed,
 ]
 
 CASES: list[Loss] = [loss for family in FAMILIES for loss in family.CASES]
