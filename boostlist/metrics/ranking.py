@@ -151,12 +151,14 @@ def _select(f, m, candidate, score):  # type: ignore[no-untyped-def]
         for i in range(n):
             candidate[i], score[i] = i, f[i]
         return n
-    largest = score[:m]
-    largest[:] = f[:m]
+    for j in range(m):
+        score[j] = f[j]
     for a in range(m, n - m + 1, m):
         for j in range(m):
-            largest[j] = max(largest[j], f[a + j])
-    bar = largest.min()
+            score[j] = max(score[j], f[a + j])
+    bar = score[0]
+    for j in range(1, m):
+        bar = min(bar, score[j])
     for i in range(n):
         candidate[c] = i
         c += f[i] >= bar
@@ -203,7 +205,8 @@ def ranked_gains(f, gain, k, average, room):  # type: ignore[no-untyped-def]
     r = 0
     while r < m:
         size, total = tie(f, gain, order, m, r) if average else (1, gain[order[r]])
-        ranked[r : min(r + size, m)] = total / size
+        for i in range(r, min(r + size, m)):
+            ranked[i] = total / size
         r += size
     return ranked[:m]
 
