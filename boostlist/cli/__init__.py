@@ -14,12 +14,13 @@ import sys
 from collections.abc import Sequence
 
 from boostlist._version import __version__
-from boostlist.cli import data, evaluate, losses, rank, train
+from boostlist.cli import compare, data, evaluate, losses, rank, train
 
-COMMANDS = (train, rank, evaluate, losses, data)
+COMMANDS = (compare, train, rank, evaluate, losses, data)
 
 EXAMPLES = """\
 examples:
+  boostlist compare                  models compared on the sample, with a report
   boostlist train train.txt --model lightgbm:cs_listmle -o model.txt
   boostlist evaluate test.txt --model model.txt --metrics ndcg@10,err,map
   boostlist data describe            the data that comes with the package

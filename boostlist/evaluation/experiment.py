@@ -1,0 +1,179 @@
+"""The cross-validated experiment: every model and setting on every fold, stored as it comes."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from boostlist.evaluation.folds import FoldFacts, Source
+from boostlist.evaluation.grids import Grid, settings
+from boostlist.evaluation.panel import Model
+from boostlist.evaluation.progress import Progress
+from boostlist.evaluation.storage import Result, Store
+from boostlist.evaluation.training import CURVE, Failure, Task, Trainer
+from boostlist.evaluation.workers import Workers
+from boostlist.metrics import get as get_metric
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an experiment is to do.
+
+    Attributes
+    ----------
+    source
+        The data and its folds.
+    models, baseline
+        The panel, and the model of it that the others are compared with.
+    grid
+        Settings of each model.
+    metrics
+        Names of the metrics to report; the selection metric is one of them.
+    select
+        Name of the metric that early stopping and the choice of settings go by.
+    seed
+        Seed of estimators and of resampling.
+    """
+
+    source: Source
+    models: tuple[Model, ...]
+    baseline: Model
+    grid: Grid
+    metrics: tuple[str, ...]
+    select: str
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in (*self.metrics, self.select):
+            get_metric(name)
+        if self.baseline not in self.models:
+            raise ValueError(f"the baseline {self.baseline.name} is not one of the models")
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What results in one folder must share."""
+        return {
+            "data": self.source.name,
+            "fingerprint": self.source.fingerprint,
+            "select": self.select,
+            "seed": self.seed,
+        }
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """All metrics that are measured: those of the report and those of its curve."""
+        return tuple(dict.fromkeys((self.select, *self.metrics, *CURVE)))
+
+    def tasks(self) -> list[Task]:
+        """Return all tasks: fold by fold, so that what is there after an interruption compares all models."""
+        by_model = {model: settings(model, self.grid) for model in self.models}
+        return [
+            Task(model, fold, each) for fold in self.source.numbers for model in self.models for each in by_model[model]
+        ]
+
+
+@dataclass
+class Outcome:
+    """What an experiment gave.
+
+    Attributes
+    ----------
+    plan
+        What was to be done.
+    results, failures
+        What came of it; failures only of this run.
+    facts
+        Facts of the folds.
+    interrupted
+        Whether the user stopped it.
+    trouble
+        Why it ended early, or what could not be stored; None if all went well.
+    """
+
+    plan: Plan
+    results: list[Result] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    facts: dict[int, FoldFacts] = field(default_factory=dict)
+    interrupted: bool = False
+    trouble: str | None = None
+
+
+def run(plan: Plan, store: Store, jobs: int, progress: Progress) -> Outcome:
+    """Run what is not stored yet, and return everything.
+
+    Ctrl-C ends it with what there is. So does a store that cannot be written to, since what follows would be lost.
+
+    Parameters
+    ----------
+    plan
+        What to do.
+    store
+        Where results are kept.
+    jobs
+        Number of processes, each of one thread.
+    progress
+        Told of every beginning and end.
+
+    Raises
+    ------
+    ValueError
+        If the data cannot be read.
+    """
+    outcome = Outcome(plan)
+    tasks = plan.tasks()
+    missing = []
+    for task in tasks:
+        stored = store.load(task.model.name, task.fold, task.setting)
+        if stored is not None and set(plan.measured) <= set(stored.test):
+            outcome.results.append(stored)
+        else:
+            missing.append(task)
+    for number in plan.source.numbers:
+        facts = store.load_facts(number)
+        if facts is not None:
+            outcome.facts[number] = facts
+    unknown = [number for number in plan.source.numbers if number not in outcome.facts]
+    trainer = Trainer(plan.source, plan.select, plan.measured, plan.seed)
+    progress.begin(tasks, outcome.results)
+    with contextlib.ExitStack() as stack:
+        stack.callback(progress.end)
+        try:
+            workers = stack.enter_context(Workers(trainer, jobs))
+            for event in workers.run(missing, unknown, progress.started):
+                _record(event, outcome, store, progress)
+        except KeyboardInterrupt:
+            outcome.interrupted = True
+        except _CannotStoreError as error:
+            outcome.trouble = str(error)
+    return outcome
+
+
+class _CannotStoreError(Exception):
+    """The store cannot be written to."""
+
+
+def _record(
+    event: tuple[Task, Result | Failure] | FoldFacts, outcome: Outcome, store: Store, progress: Progress
+) -> None:
+    try:
+        if isinstance(event, FoldFacts):
+            outcome.facts[event.fold] = event
+            store.save_facts(event)
+            return
+        task, came = event
+        if isinstance(came, Failure):
+            if came.fatal:
+                raise ValueError(came.reason)
+            outcome.failures.append(came)
+        else:
+            outcome.results.append(came)
+            store.save(came)
+        progress.finished(task, came)
+    except OSError as error:
+        stored = len(list(Path(store.folder / "results").glob("*.npz")))
+        raise _CannotStoreError(
+            f"cannot write to {store.folder}: {error.strerror or error}; {stored} results are stored there. "
+            "Make room and run the same command again to go on"
+        ) from error

@@ -1,0 +1,248 @@
+"""The figures of the report, from a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from boostlist.evaluation.summary import Entry, Summary
+from boostlist.evaluation.svg import BAD, GOOD, GRID, INK, MUTED, SURFACE, dashes, drawn, series
+from boostlist.evaluation.training import CURVE
+
+_WIDTH = 430.0
+_ROW = 19.0
+
+
+def places(summary: Summary) -> dict[str, int]:
+    """Return the position of each model in the panel; it has its colour by it wherever it appears."""
+    return {model.name: i for i, model in enumerate(summary.plan.models)}
+
+
+def bars(summary: Summary) -> str:
+    """Draw the pooled selection metric of each model with its confidence interval."""
+    place, select = places(summary), summary.plan.select
+    entries = summary.entries[::-1]
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_subplot()
+        values = np.array([entry.mean(select) for entry in entries])
+        low, high = np.array([entry.interval for entry in entries]).T
+        rows = np.arange(len(entries))
+        colours = [series(place[entry.name]) for entry in entries]
+        axes.barh(rows, values, 0.62, color=colours, alpha=0.85)
+        axes.hlines(rows, low, high, color=INK, linewidth=1.2)
+        for row, value, end in zip(rows, values, high, strict=True):
+            axes.annotate(f"{value:.3f}", (end, row), (4, 0), textcoords="offset points", va="center", fontsize=9)
+        axes.set_yticks(rows, [entry.name for entry in entries])
+        axes.tick_params(axis="y", labelcolor=INK)
+        axes.set_xlim(0, float(high.max()) * 1.14)
+        axes.set_xlabel(f"{select}, with 95 % interval over test queries")
+        axes.spines["left"].set_visible(False)
+        axes.grid(axis="x")
+
+    return drawn("bars", _WIDTH, 48 + _ROW * len(entries), draw, f"{select} of each model with confidence interval")
+
+
+def differences(summary: Summary) -> str:
+    """Draw the difference of each model to the baseline with its confidence interval."""
+    place, select = places(summary), summary.plan.select
+    entries = [entry for entry in summary.entries[::-1] if entry.against is not None]
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_subplot()
+        rows = np.arange(len(entries))
+        for row, entry in zip(rows, entries, strict=True):
+            assert entry.against is not None
+            low, high = entry.against.low, entry.against.high
+            colour = series(place[entry.name])
+            axes.hlines(row, low, high, color=colour, linewidth=6, alpha=0.35)
+            axes.plot([entry.against.difference], [row], "o", color=colour, markersize=6)
+        axes.axvline(0, color=MUTED, linewidth=1)
+        axes.set_yticks(rows, [entry.name for entry in entries])
+        axes.tick_params(axis="y", labelcolor=INK)
+        axes.set_ylim(-0.7, len(entries) - 0.3)
+        axes.set_xlabel(f"difference in {select} to {summary.plan.baseline.name}, with 95 % interval")
+        axes.spines["left"].set_visible(False)
+        axes.grid(axis="x")
+
+    return drawn("differences", _WIDTH, 48 + _ROW * len(entries), draw, f"difference of each model in {select}")
+
+
+def ndcg_curves(summary: Summary) -> str:
+    """Draw NDCG@1 to NDCG@10 of each model."""
+    place = places(summary)
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_subplot()
+        ranks = np.arange(1, len(CURVE) + 1)
+        for entry in summary.entries[::-1]:
+            index = place[entry.name]
+            values = [entry.mean(name) for name in CURVE]
+            axes.plot(ranks, values, dashes(index), marker="o", markersize=3, color=series(index), gid=f"m{index}")
+        axes.set_xticks(ranks)
+        axes.set_xlabel("k")
+        axes.set_ylabel("NDCG@k")
+        axes.grid(axis="y")
+
+    return drawn("ndcg", _WIDTH, 270, draw, "NDCG at k of each model for k from 1 to 10")
+
+
+def learning_curves(summary: Summary) -> str | None:
+    """Draw the selection metric on the validation part after each tree: mean over folds, and where each fold stopped."""
+    place, select = places(summary), summary.plan.select
+    entries = [entry for entry in summary.entries if all(result.history.get("rounds") for result in entry.chosen)]
+    if not entries:
+        return None
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_subplot()
+        lows, highs = [], []
+        for entry in entries[::-1]:
+            index = place[entry.name]
+            curves = [np.asarray(result.history["rounds"]) for result in entry.chosen]
+            shortest = min(map(len, curves))
+            average = np.mean([curve[:shortest] for curve in curves], axis=0)
+            axes.plot(np.arange(1, shortest + 1), average, dashes(index), color=series(index), gid=f"m{index}")
+            stops = [(r.chosen_rounds or len(c), c) for r, c in zip(entry.chosen, curves, strict=True)]
+            kept = [(n, c[min(n, len(c)) - 1]) for n, c in stops]
+            axes.plot(*zip(*kept, strict=True), "o", color=series(index), markersize=3, alpha=0.6, gid=f"m{index}")
+            lows.append(np.quantile(average, 0.1))
+            highs.append(max(average.max(), *(value for _, value in kept)))
+        spread = max(highs) - min(lows)
+        axes.set_ylim(min(lows) - 0.1 * spread, max(highs) + 0.08 * spread)
+        axes.set_xlabel("trees")
+        axes.set_ylabel(f"{select} on validation")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.grid(axis="y")
+
+    return drawn("learning", _WIDTH, 270, draw, f"validation {select} of the tree models after each tree")
+
+
+def convergence(summary: Summary) -> str | None:
+    """Draw the gradient norm after each iteration of the models that are trained by a solver."""
+    place = places(summary)
+    entries = [entry for entry in summary.entries if any(r.history.get("gradient_norm") for r in entry.chosen)]
+    if not entries:
+        return None
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_subplot()
+        longest = 1
+        for entry in entries:
+            index = place[entry.name]
+            for i, result in enumerate(entry.chosen):
+                norms = np.maximum(result.history.get("gradient_norm", []), 1e-16)
+                longest = max(longest, len(norms))
+                first = not i
+                axes.semilogy(
+                    np.arange(len(norms)),
+                    norms,
+                    dashes(index),
+                    marker="o" if first else None,
+                    markersize=3.5,
+                    linewidth=1.8 if first else 0.8,
+                    alpha=1 if first else 0.45,
+                    color=series(index),
+                    gid=f"m{index}",
+                )
+        axes.set_xlabel("iteration; the thick line is the first fold, thin lines the others")
+        axes.set_ylabel("norm of the gradient")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.grid(axis="y")
+
+    return drawn("convergence", _WIDTH, 270, draw, "gradient norm of the Newton models after each iteration")
+
+
+def win_loss(summary: Summary, a: Entry, b: Entry) -> str:
+    """Draw the difference of two models in each query, sorted: the static form of the plot that the page draws itself."""
+    select = summary.plan.select
+    difference = np.sort(a.pooled(select) - b.pooled(select))[::-1]
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_subplot()
+        x = np.arange(len(difference))
+        axes.fill_between(x, difference, 0, where=(difference >= 0).tolist(), color=GOOD, step="mid", linewidth=0)
+        axes.fill_between(x, difference, 0, where=(difference <= 0).tolist(), color=BAD, step="mid", linewidth=0)
+        axes.axhline(0, color=MUTED, linewidth=0.8)
+        axes.set_xlabel("test queries, sorted")
+        axes.set_ylabel(f"{select}: {a.name} − {b.name}", fontsize=8.5)
+        axes.grid(axis="y")
+
+    return drawn("winloss", 2 * _WIDTH, 250, draw, f"difference in {select} between {a.name} and {b.name} by query")
+
+
+def families(summary: Summary) -> str | None:
+    """Draw, for each loss that more than one family was trained on, the values of the families side by side."""
+    select = summary.plan.select
+    by_loss: dict[str, list[Entry]] = {}
+    for entry in summary.entries:
+        if entry.model.loss is not None and not entry.model.is_host_own:
+            by_loss.setdefault(entry.model.loss, []).append(entry)
+    shared = {loss: entries for loss, entries in by_loss.items() if len({e.model.family for e in entries}) > 1}
+    if not shared:
+        return None
+    place = places(summary)
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_subplot()
+        rows: list[tuple[float, Entry]] = []
+        centre: list[float] = []
+        row = 0.0
+        for entries in shared.values():
+            centre.append(row - (len(entries) - 1) / 2)
+            for entry in entries:
+                rows.append((row, entry))
+                row -= 1
+            row -= 0.7
+        _intervals(axes, rows, place, select)
+        axes.set_yticks([at for at, _ in rows], [entry.name for _, entry in rows])
+        axes.tick_params(axis="y", labelcolor=INK)
+        axes.set_xlabel(f"{select}, with 95 % interval")
+        axes.spines["left"].set_visible(False)
+        axes.grid(axis="x")
+
+    count = sum(map(len, shared.values())) + 0.7 * len(shared)
+    return drawn("families", _WIDTH, 52 + _ROW * count, draw, "the same loss in different families")
+
+
+def fold_values(summary: Summary, entries: Sequence[Entry]) -> str:
+    """Draw the selection metric of some models in each fold."""
+    place, select = places(summary), summary.plan.select
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_subplot()
+        for fold in summary.folds:
+            values = [entry.fold_mean(select, fold) for entry in entries]
+            axes.vlines(fold, min(values), max(values), color=GRID, linewidth=3)
+        for entry in entries:
+            index = place[entry.name]
+            values = [entry.fold_mean(select, fold) for fold in summary.folds]
+            axes.plot(
+                summary.folds,
+                values,
+                "o",
+                markersize=8,
+                color=series(index),
+                markeredgecolor=SURFACE,
+                label=entry.name,
+                gid=f"m{index}",
+            )
+        axes.set_xticks(summary.folds)
+        axes.set_xlim(min(summary.folds) - 0.5, max(summary.folds) + 0.5)
+        axes.set_xlabel("fold")
+        axes.set_ylabel(f"{select} on test")
+        axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, 1.16), ncols=len(entries), labelcolor=INK)
+        axes.grid(axis="y")
+
+    return drawn("folds", _WIDTH, 230, draw, f"{select} in each fold")
+
+
+def _intervals(axes: object, rows: list[tuple[float, Entry]], place: dict[str, int], select: str) -> None:
+    for at, entry in rows:
+        low, high = entry.interval
+        colour = series(place[entry.name])
+        axes.hlines(at, low, high, color=colour, linewidth=6, alpha=0.35)  # type: ignore[attr-defined]
+        axes.plot([entry.mean(select)], [at], "o", color=colour, markersize=6)  # type: ignore[attr-defined]

@@ -1,0 +1,318 @@
+"""Models by name: ``family:loss?parameter=value&...``, such as ``lightgbm:cs_listmle`` or ``kernel:listnet?C=10``.
+
+A parameter after the question mark is one of the loss if the loss has one of that name, else one of the estimator. It is
+fixed: the grid does not vary it. ``family:all`` stands for every loss in that family, ``all`` for all of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Literal
+
+Kind = Literal["tree", "linear", "kernel"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """A kind of estimator.
+
+    Attributes
+    ----------
+    kind
+        What it is in a comparison of trees with kernels.
+    estimator
+        Module and class.
+    loss
+        Name of its loss parameter; None if it has no choice of loss.
+    own
+        Objectives of the host itself, which train without boostlist's losses.
+    fixed
+        Parameters that make the estimator this family.
+    """
+
+    kind: Kind
+    estimator: str
+    loss: str | None = None
+    own: tuple[str, ...] = ()
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    def load(self) -> Any:
+        """Import the class of the estimator."""
+        module, _, name = self.estimator.rpartition(".")
+        return getattr(import_module(module), name)
+
+
+FAMILIES: dict[str, Family] = {
+    "lightgbm": Family(
+        "tree",
+        "boostlist.TreeRanker",
+        loss="objective",
+        own=("lambdarank", "rank_xendcg"),
+        fixed={"backend": "lightgbm"},
+    ),
+    "xgboost": Family(
+        "tree",
+        "boostlist.TreeRanker",
+        loss="objective",
+        own=("rank:ndcg", "rank:map", "rank:pairwise"),
+        fixed={"backend": "xgboost"},
+    ),
+    "linear": Family("linear", "boostlist.LinearRanker", loss="loss"),
+    "kernel": Family("kernel", "boostlist.KernelRanker", loss="loss"),
+    "quadratic": Family("linear", "boostlist.QuadraticRanker", loss="loss"),
+    "ranksvm": Family("linear", "boostlist.RankSVM"),
+    "rankcosine": Family("linear", "boostlist.RankCosineRanker"),
+}
+
+DEFAULT = (
+    "lightgbm:lambdarank",
+    "lightgbm:cs_listmle",
+    "lightgbm:cs_rglist",
+    "lightgbm:interval_rank",
+    "lightgbm:weighted_pl",
+    "lightgbm:wub",
+    "linear:cs_rglist",
+    "linear:listnet",
+    "kernel:cs_listmle",
+    "ranksvm",
+)
+"""The default panel: the headline losses on trees, LightGBM's own LambdaMART, and parametric models."""
+
+# What may vary or be fixed besides the parameters of an estimator: how it is trained, and on which features.
+TREE_TRAINING = ("early_stopping_rounds",)
+PARAMETRIC_TRAINING = ("features",)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of the panel.
+
+    Attributes
+    ----------
+    family
+        Name in `FAMILIES`.
+    loss
+        Name in the registry of losses, or of the host's own objective; None where the family has no choice.
+    options
+        Fixed parameters, of the loss and of the estimator.
+    """
+
+    family: str
+    loss: str | None = None
+    options: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Name that `parse` turns into this model again."""
+        base = self.family if self.loss is None else f"{self.family}:{self.loss}"
+        return base + "".join(
+            f"{'&' if i else '?'}{key}={_shown(value)}" for i, (key, value) in enumerate(self.options)
+        )
+
+    @property
+    def kind(self) -> Kind:
+        """Whether it is a tree, linear or kernel model."""
+        return FAMILIES[self.family].kind
+
+    @property
+    def is_host_own(self) -> bool:
+        """Whether the objective is the host's own and not one of boostlist's losses."""
+        return self.loss in FAMILIES[self.family].own
+
+    @property
+    def training_names(self) -> tuple[str, ...]:
+        """What `boostlist.evaluation.training` understands besides parameters of the estimator."""
+        return TREE_TRAINING if self.kind == "tree" else PARAMETRIC_TRAINING
+
+    def loss_options(self) -> dict[str, Any]:
+        """Return the options that are parameters of the loss."""
+        return {key: value for key, value in self.options if key in _loss_fields(self)}
+
+    def estimator_options(self) -> dict[str, Any]:
+        """Return the options that are not parameters of the loss."""
+        return {key: value for key, value in self.options if key not in _loss_fields(self)}
+
+    def make(self, setting: Mapping[str, Any], seed: int) -> Any:
+        """Make the unfitted estimator.
+
+        Parameters
+        ----------
+        setting
+            Parameters of the estimator.
+        seed
+            Its ``random_state``, where it has one.
+        """
+        from boostlist.losses import registry
+
+        family = FAMILIES[self.family]
+        cls = family.load()
+        known = inspect.signature(cls).parameters
+        parameters: dict[str, Any] = {**family.fixed, **setting}
+        if family.loss is not None:
+            loss = self.loss if self.is_host_own else registry[str(self.loss)](**self.loss_options())
+            parameters[family.loss] = loss
+            if "solver" in known and not _has_curvature(loss):
+                parameters.setdefault("solver", "lbfgs")
+        if "random_state" in known:
+            parameters.setdefault("random_state", seed)
+        if "n_jobs" in known:
+            parameters.setdefault("n_jobs", 1)
+        return cls(**parameters)
+
+
+def parse(text: str) -> list[Model]:
+    """Return the models that a name stands for: one, or with ``all`` several.
+
+    Raises
+    ------
+    ValueError
+        If there is no such family, loss or parameter; the message has the nearest names.
+    """
+    if text == "default":
+        return panel(DEFAULT)
+    if text == "all":
+        return [model for name, family in FAMILIES.items() for model in parse(f"{name}:all" if family.loss else name)]
+    base, _, options = text.partition("?")
+    family, colon, loss = base.partition(":")
+    if family not in FAMILIES:
+        raise ValueError(_no_family(text, family))
+    if FAMILIES[family].loss is None:
+        if colon:
+            raise ValueError(f"model {text!r}: {family} has no choice of loss; write {family}")
+        return [_checked(Model(family), options)]
+    losses = _losses(family)
+    if loss == "all":
+        return [_checked(Model(family, each), options) for each in losses]
+    if loss not in losses:
+        near = difflib.get_close_matches(loss, losses, n=3)
+        hint = f"did you mean {' or '.join(f'{family}:{name}' for name in near)}?" if near else "see `boostlist losses`"
+        if not loss:
+            hint = f"write {family}:LOSS, such as {family}:cs_listmle"
+        raise ValueError(f"model {text!r}: {family} has no loss {loss!r}; {hint}")
+    return [_checked(Model(family, loss), options)]
+
+
+def panel(names: Iterable[str]) -> list[Model]:
+    """Return the models of several names, each once, in the order given."""
+    models = list(dict.fromkeys(model for name in names for model in parse(name)))
+    if not models:
+        raise ValueError("no models given")
+    return models
+
+
+def default_baseline(models: Sequence[Model]) -> Model:
+    """Return the model that the others are compared with: the first with a host's own objective, else the first."""
+    return next((model for model in models if model.is_host_own), models[0])
+
+
+def check_hosts(models: Iterable[Model]) -> None:
+    """Raise an ImportError if a model needs a booster that is not installed."""
+    from boostlist.boosters.hosts import host
+
+    for family in {model.family for model in models if model.kind == "tree"}:
+        host(family)
+
+
+def parameter_names(model: Model) -> list[str]:
+    """Return the parameters that options and grids may set, without the loss itself."""
+    family = FAMILIES[model.family]
+    known = [
+        name
+        for name, parameter in inspect.signature(family.load()).parameters.items()
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD and name != family.loss and name not in family.fixed
+    ]
+    return [*known, *model.training_names]
+
+
+def check_parameter(model: Model, name: str, where: str) -> None:
+    """Raise a ValueError if neither the estimator nor its training has a parameter; trees hand others to the host."""
+    if model.kind == "tree" and name not in FAMILIES[model.family].fixed:
+        return
+    known = parameter_names(model)
+    if name not in known:
+        near = difflib.get_close_matches(name, [*known, *_loss_fields(model)], n=3) or known
+        raise ValueError(f"{where}: there is no parameter {name!r}; did you mean {' or '.join(near)}?")
+
+
+def _checked(model: Model, options: str) -> Model:
+    """Return the model with its options read and tried out."""
+    from boostlist.losses import registry
+
+    pairs = []
+    for part in filter(None, options.split("&")):
+        key, equals, value = part.partition("=")
+        if not equals or not key:
+            raise ValueError(f"model {model.name}?{options}: parameters are written name=value, got {part!r}")
+        if key not in _loss_fields(model):
+            check_parameter(model, key, f"model {model.name}?{options}")
+        pairs.append((key, _value(value)))
+    found = Model(model.family, model.loss, tuple(pairs))
+    if found.loss in registry:
+        try:
+            registry[str(found.loss)](**found.loss_options())
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"model {found.name}: {error}") from error
+    return found
+
+
+def _loss_fields(model: Model) -> list[str]:
+    from boostlist.losses import registry
+
+    if model.loss not in registry:
+        return []
+    return [each.name for each in dataclasses.fields(registry[str(model.loss)])]
+
+
+def _has_curvature(loss: Any) -> bool:
+    """Whether Newton's method can train on a loss: it is convex and has Hessian-vector products."""
+    from boostlist.queries import Queries
+
+    if not loss.traits.convex:
+        return False
+    try:
+        loss.bind(Queries.from_sizes([1.0, 0.0], [2])).hessp([0.0, 0.0])
+    except NotImplementedError:
+        return False
+    return True
+
+
+def _losses(family: str) -> list[str]:
+    from boostlist.losses import registry
+
+    return [*FAMILIES[family].own, *registry]
+
+
+def _no_family(text: str, family: str) -> str:
+    from boostlist.losses import registry
+
+    if family in registry:
+        return (
+            f"model {text!r} names a loss only; write lightgbm:{text}, xgboost:{text}, linear:{text} or kernel:{text}"
+        )
+    names = [*FAMILIES, "all", "default"]
+    near = difflib.get_close_matches(family, names, n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"models begin with {', '.join(FAMILIES)}"
+    return f"there is no model {text!r}; {hint}"
+
+
+def _value(text: str) -> Any:
+    words = {"none": None, "true": True, "false": False}
+    if text.lower() in words:
+        return words[text.lower()]
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            pass
+    return text
+
+
+def _shown(value: Any) -> str:
+    return (
+        {None: "none", True: "true", False: "false"}[value] if value is None or isinstance(value, bool) else f"{value}"
+    )

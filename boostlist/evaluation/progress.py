@@ -1,0 +1,162 @@
+"""What an experiment shows while it runs: a live block on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
+
+from boostlist.evaluation.storage import Result, setting_key
+from boostlist.evaluation.training import Failure, Task
+from boostlist.metrics import get as get_metric
+
+_BAR = 24
+
+
+class Progress:
+    """Follows an experiment.
+
+    Parameters
+    ----------
+    stream
+        Where to write, such as ``sys.stderr``; None writes nothing.
+    select
+        Name of the selection metric, whose validation values are shown.
+    jobs
+        Number of tasks that run at once.
+    live
+        Whether the stream is a terminal on which lines can be rewritten.
+    """
+
+    def __init__(self, stream: TextIO | None, select: str, jobs: int, live: bool = False) -> None:
+        self._stream, self._select, self._jobs, self._live = stream, select, jobs, live
+        self._metric = get_metric(select)
+        self._tasks: Sequence[Task] = ()
+        self._left: list[Task] = []
+        self._running: list[Task] = []
+        self._best: dict[tuple[str, int], float] = {}
+        self._seconds: dict[str, list[float]] = defaultdict(list)
+        self._begun: dict[int, float] = {}
+        self._start = time.monotonic()
+        self._shown = 0
+
+    def begin(self, tasks: Sequence[Task], stored: Sequence[Result]) -> None:
+        """Begin with all tasks, of which some have stored results."""
+        have = {(result.model, result.fold, setting_key(result.setting)) for result in stored}
+        self._tasks = tasks
+        self._left = [task for task in tasks if (task.model.name, task.fold, setting_key(task.setting)) not in have]
+        for result in stored:
+            self._note(result)
+        if stored:
+            self._line(f"{len(stored)} of {len(tasks)} results are there already; {len(self._left)} to go")
+
+    def started(self, task: Task) -> None:
+        """Note that a task has begun."""
+        self._running.append(task)
+        self._begun[id(task)] = time.monotonic()
+        self._draw()
+
+    def finished(self, task: Task, came: Result | Failure) -> None:
+        """Note that a task has ended."""
+        self._running.remove(task)
+        self._left.remove(task)
+        self._seconds[task.model.name].append(time.monotonic() - self._begun.pop(id(task)))
+        what = f"{task.model.name}  fold {task.fold}  {shown(task.setting)}".rstrip()
+        if isinstance(came, Failure):
+            self._line(f"{self._count()} {what}  failed: {came.reason}")
+        else:
+            self._note(came)
+            if not self._live:
+                self._line(f"{self._count()} {what}  {self._select} {came.vali[self._select]:.4f}  {self._times()}")
+        self._draw()
+
+    def end(self) -> None:
+        """Leave the live block behind."""
+        self._erase()
+
+    def seconds_left(self) -> float | None:
+        """Estimate the time left: each task takes as long as those of its model did, else as the average task did."""
+        known = [seconds for times in self._seconds.values() for seconds in times]
+        if not known:
+            return None
+        average = statistics.fmean(known)
+        cost = {name: statistics.fmean(times) for name, times in self._seconds.items()}
+        total = sum(cost.get(task.model.name, average) for task in self._left)
+        now = time.monotonic()
+        spent = sum(min(now - self._begun[id(task)], cost.get(task.model.name, average)) for task in self._running)
+        return max(0.0, total - spent) / self._jobs
+
+    def _note(self, result: Result) -> None:
+        """Keep the best validation value of a model on a fold."""
+        key, value = (result.model, result.fold), result.vali[self._select]
+        better = max if self._metric.higher_is_better else min
+        self._best[key] = better(value, self._best.get(key, value))
+
+    def _leader(self) -> str:
+        """Return the model with the best mean over the folds that all models so far have."""
+        folds: dict[str, dict[int, float]] = defaultdict(dict)
+        for (model, fold), value in self._best.items():
+            folds[model][fold] = value
+        most = max((len(values) for values in folds.values()), default=0)
+        means = {model: statistics.fmean(values.values()) for model, values in folds.items() if len(values) == most}
+        if not means:
+            return ""
+        better = max if self._metric.higher_is_better else min
+        model = better(means, key=lambda name: means[name])
+        return f"{model}  {self._select} {means[model]:.4f} on validation, {most} fold{'s' if most > 1 else ''}"
+
+    def _count(self) -> str:
+        total = len(self._tasks)
+        return f"[{total - len(self._left):{len(str(total))}}/{total}]"
+
+    def _times(self) -> str:
+        left = self.seconds_left()
+        about = "" if left is None or not self._left else f", about {clock(left)} left"
+        return f"{clock(time.monotonic() - self._start)}{about}"
+
+    def _draw(self) -> None:
+        if self._stream is None or not self._live:
+            return
+        total = len(self._tasks)
+        filled = round(_BAR * (total - len(self._left)) / max(1, total))
+        lines = [f"{'━' * filled}{'╌' * (_BAR - filled)} {self._count()}  {self._times()}"]
+        for i, task in enumerate(self._running):
+            lines.append(f"{'now ' if not i else '    '}  {task.model.name}  fold {task.fold}  {shown(task.setting)}")
+        leader = self._leader()
+        if leader:
+            lines.append(f"best  {leader}")
+        width = shutil.get_terminal_size().columns - 1
+        self._erase()
+        self._stream.write("".join(f"{line[:width]}\n" for line in lines))
+        self._stream.flush()
+        self._shown = len(lines)
+
+    def _erase(self) -> None:
+        if self._stream is not None and self._shown:
+            self._stream.write(f"\x1b[{self._shown}A\x1b[J")
+            self._stream.flush()
+            self._shown = 0
+
+    def _line(self, text: str) -> None:
+        if self._stream is not None:
+            self._erase()
+            self._stream.write(f"{text}\n")
+            self._stream.flush()
+
+
+def shown(setting: Mapping[str, Any]) -> str:
+    """Return a setting as text."""
+    return ", ".join(
+        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in setting.items()
+    )
+
+
+def clock(seconds: float) -> str:
+    """Return a duration as minutes and seconds, or hours and minutes."""
+    whole = round(seconds)
+    if whole >= 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return f"{whole // 60}:{whole % 60:02d}"

@@ -1,0 +1,223 @@
+"""The report: one page that needs nothing else, and beside it the figures behind it as CSV, Parquet and Markdown."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import io
+import json
+import platform
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from boostlist._version import __version__
+from boostlist.evaluation import tables
+from boostlist.evaluation.progress import shown
+from boostlist.evaluation.storage import write_atomically
+from boostlist.evaluation.summary import Bin, Entry, Summary
+
+_LIBRARIES = ("jinja2", "matplotlib", "pyarrow")
+_PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "lightgbm", "xgboost", "xgboost-cpu", "matplotlib")
+_FULL_COLOUR = 0.05
+
+
+def require_libraries() -> None:
+    """Raise an ImportError if a library that the report needs is not installed."""
+    missing = [name for name in _LIBRARIES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ImportError(f'the report needs {" and ".join(missing)}: pip install "boostlist[report]"')
+
+
+def write_report(summary: Summary, folder: Path, *, command: str = "", jobs: int = 1) -> Path:
+    """Write report.html, results.csv, results.md and per_query.parquet into a folder.
+
+    Parameters
+    ----------
+    summary
+        What to report, with at least one entry.
+    folder
+        Where to write.
+    command
+        The command line that made it, for the page's section on how to repeat it.
+    jobs
+        Number of processes that trained at once, which the measured times depend on.
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    parquet = io.BytesIO()
+    tables.query_frame(summary).to_parquet(parquet, index=False)
+    write_atomically(folder / "per_query.parquet", parquet.getvalue())
+    write_atomically(folder / "results.csv", tables.result_frame(summary).to_csv(index=False).encode())
+    write_atomically(folder / "results.md", tables.as_markdown(summary).encode())
+    page = folder / "report.html"
+    write_atomically(page, render(summary, command, jobs).encode())
+    return page
+
+
+def render(summary: Summary, command: str, jobs: int) -> str:
+    """Return the page."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    from boostlist.evaluation import figures
+
+    best_tree, best_kernel = _best(summary, "tree"), _best(summary, "kernel") or _best(summary, "linear")
+    sides = [entry for entry in (best_tree, best_kernel) if entry is not None]
+    pair = default_pair(summary)
+    drawings = {
+        "bars": figures.bars(summary),
+        "differences": figures.differences(summary) if any(entry.against for entry in summary.entries) else None,
+        "ndcg": figures.ndcg_curves(summary),
+        "learning": figures.learning_curves(summary),
+        "convergence": figures.convergence(summary),
+        "win_loss": figures.win_loss(summary, *pair) if pair else None,
+        "families": figures.families(summary),
+        "fold_values": figures.fold_values(summary, sides) if len(sides) == 2 else None,
+    }
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"setting": shown, "duration": tables.duration}
+    return environment.get_template("report.html").render(
+        summary=summary,
+        plan=summary.plan,
+        place=figures.places(summary),
+        svg={name: None if svg is None else Markup(svg) for name, svg in drawings.items()},  # noqa: S704
+        data=Markup(_embedded(summary, pair)),  # noqa: S704
+        tables=tables,
+        verdict=verdict(summary),
+        sides=sides,
+        breakdowns=breakdowns(summary),
+        trouble=tables.trouble(summary),
+        standing={entry.name: tables.standing(summary, entry) for entry in summary.entries},
+        versions=versions(),
+        command=command,
+        jobs=jobs,
+        made=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
+    )
+
+
+def default_pair(summary: Summary) -> tuple[Entry, Entry] | None:
+    """Return the two models that the win/loss plot shows first: the best, and the baseline or else the second best."""
+    entries = summary.complete()
+    if len(entries) < 2:
+        return None
+    base = summary.baseline
+    return entries[0], base if base in entries[1:] and base is not None else entries[1]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The comparison in one sentence: ``best`` with its value, and how it stands to the baseline."""
+
+    best: str
+    value: float
+    text: str
+
+
+def verdict(summary: Summary) -> Verdict:
+    """Put the comparison into one sentence."""
+    best, base = summary.entries[0], summary.plan.baseline.name
+    value = best.mean(summary.plan.select)
+    if best.against is None or best.p is None:
+        better = [entry for entry in summary.entries if entry.p is not None and entry.p < 0.05]
+        text = "the baseline itself" if best.name == base else "there is no baseline to compare it with"
+        if best.name == base and better:
+            text += f"; {len(better)} of the others are significantly below it"
+        return Verdict(best.name, value, text)
+    above = f"{abs(best.against.difference):.4f} {'above' if best.against.difference > 0 else 'below'} {base}"
+    sure = "a significant difference" if best.p < 0.05 else "not a significant difference"
+    number = "p < 0.001" if best.p < 0.001 else f"p = {best.p:.3f}"
+    return Verdict(best.name, value, f"{above}: {sure} ({number} after Holm's correction)")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a breakdown: text, share of full colour from -1 to 1, and whether the difference is beyond chance."""
+
+    text: str
+    colour: float
+    sure: bool
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """Differences to the baseline, or plain means without one, by bins of queries."""
+
+    title: str
+    bins: list[Bin]
+    base: list[str]
+    rows: list[tuple[Entry, list[Cell]]]
+
+
+def breakdowns(summary: Summary) -> list[Breakdown]:
+    """Return where models win: by list length, share of relevant documents, and highest grade."""
+    base = summary.baseline
+    if base is None or base not in summary.complete():
+        return []
+    cuts = {
+        "By list length": summary.by_length(),
+        "By share of relevant documents": summary.by_relevant(),
+        "By highest grade": summary.by_grade(),
+    }
+    return [_breakdown(title, bins, summary, base) for title, bins in cuts.items() if len(bins) > 1]
+
+
+def _breakdown(title: str, bins: list[Bin], summary: Summary, base: Entry) -> Breakdown:
+    reference = base.pooled(summary.plan.select)
+    rows = []
+    for entry in summary.complete():
+        if entry is not base:
+            difference = entry.pooled(summary.plan.select) - reference
+            rows.append((entry, [_cell(difference[each.rows]) for each in bins]))
+    return Breakdown(title, bins, [f"{np.nanmean(reference[each.rows]):.3f}" for each in bins], rows)
+
+
+def _cell(difference: Any) -> Cell:
+    average = float(np.nanmean(difference))
+    error = float(np.nanstd(difference, ddof=1) / np.sqrt(len(difference))) if len(difference) > 1 else float("inf")
+    return Cell(f"{average:+.3f}", float(np.clip(average / _FULL_COLOUR, -1, 1)), abs(average) > 1.96 * error > 0)
+
+
+def _best(summary: Summary, kind: str) -> Entry | None:
+    return next((entry for entry in summary.complete() if entry.model.kind == kind), None)
+
+
+def _embedded(summary: Summary, pair: tuple[Entry, Entry] | None) -> str:
+    """Return the values that the page's win/loss plot needs, safe inside a script element."""
+    entries = summary.complete()
+    content = {
+        "metrics": list(summary.plan.metrics),
+        "models": [entry.name for entry in entries],
+        "first": [entry.name for entry in pair or ()],
+        "qid": summary.fact("qid").tolist(),
+        "documents": summary.fact("length").tolist(),
+        "values": {
+            metric: [np.round(np.nan_to_num(entry.pooled(metric)), 4).tolist() for entry in entries]
+            for metric in summary.plan.metrics
+        },
+    }
+    return json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what the figures depend on."""
+    found = {"boostlist": __version__, "Python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    found["system"] = f"{platform.system()} {platform.machine()}"
+    return found

@@ -1,0 +1,102 @@
+"""Matplotlib figures as inline SVG whose colours and font are the page's.
+
+Figures are drawn in marker colours, which become CSS variables in the SVG; so one drawing serves the light page, the
+dark page and the printed one. Text stays text: it can be selected, and takes the page's font.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from typing import Any
+
+import matplotlib
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+SERIES = 10
+"""Number of colours for models; the page's style sheet has --s0 to --s9."""
+
+INK, MUTED, GRID, SURFACE, GOOD, BAD = (f"#fe01{i:02x}" for i in range(6))
+_VARIABLES = dict(
+    zip((INK, MUTED, GRID, SURFACE, GOOD, BAD), ("ink", "muted", "grid", "surface", "good", "bad"), strict=True)
+)
+
+_STYLE: dict[str, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "boostlist",
+    "font.size": 9.5,
+    "axes.labelsize": 9.5,
+    "axes.titlesize": 10,
+    "axes.edgecolor": GRID,
+    "axes.labelcolor": MUTED,
+    "axes.facecolor": "none",
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "text.color": INK,
+    "xtick.color": GRID,
+    "ytick.color": GRID,
+    "xtick.labelcolor": MUTED,
+    "ytick.labelcolor": MUTED,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "lines.linewidth": 1.8,
+    "lines.solid_capstyle": "round",
+    "figure.facecolor": "none",
+}
+
+
+def series(index: int) -> str:
+    """Return the marker colour of a model by its position in the panel."""
+    return f"#fe00{index % SERIES:02x}"
+
+
+def dashes(index: int) -> str:
+    """Return the line style of a model: solid for the first ten, others where the colours come again."""
+    return ("-", "--", ":", "-.")[index // SERIES % 4]
+
+
+def drawn(name: str, width: float, height: float, draw: Callable[[Figure], None], title: str) -> str:
+    """Return a figure as an SVG element.
+
+    Parameters
+    ----------
+    name
+        Put before every id, so that ids on the page are different.
+    width, height
+        In points; the page scales it.
+    draw
+        Draws on the figure.
+    title
+        What the figure shows, for those who cannot see it.
+    """
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(width / 72, height / 72), layout="constrained")
+        FigureCanvasSVG(figure)
+        draw(figure)
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+    return _themed(buffer.getvalue(), name, title)
+
+
+def _themed(text: str, name: str, title: str) -> str:
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<!--.*?-->\s*", "", text, flags=re.DOTALL)
+    box = re.search(r'viewBox="([^"]*)"', text)
+    assert box is not None
+    head = f'<svg viewBox="{box[1]}" role="img" aria-label="{title}" id="{name}">'
+    text = head + text[text.index(">") + 1 :]
+    text = re.sub(r'\bid="(?!' + re.escape(name) + r'")', f'id="{name}-', text)
+    text = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", text)
+    text = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", text)
+    text = re.sub(r"#fe00([0-9a-f]{2})", lambda found: f"var(--s{int(found[1], 16)})", text)
+    for colour, variable in _VARIABLES.items():
+        text = text.replace(colour, f"var(--{variable})")
+    # Matplotlib states font, weight and the like for every text; what differs from the page is its size alone.
+    return re.sub(r"\n\s*", "\n", text).strip()

@@ -1,0 +1,192 @@
+"""The comparison as a table: aligned text, Markdown, JSON, and CSV with a row for each model, fold and setting."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+
+from boostlist.evaluation.progress import shown
+from boostlist.evaluation.storage import Result
+from boostlist.evaluation.summary import Entry, Summary, wins_losses
+from boostlist.evaluation.training import mean
+
+_SIGNIFICANT = 0.05
+
+
+def header(summary: Summary) -> list[str]:
+    """Return the titles of the columns."""
+    select, others = summary.plan.select, summary.plan.metrics[1:]
+    return ["", "model", select, "95 % interval", *others, "difference", "p (Holm)", "train", "rank"]
+
+
+def cells(summary: Summary, entry: Entry, rank: int) -> list[str]:
+    """Return the row of a model."""
+    plan, against = summary.plan, entry.against
+    name = entry.name + ("" if entry.folds == summary.folds else f" (folds {','.join(map(str, entry.folds))})")
+    if against is None:
+        tests = ["baseline" if entry.model == plan.baseline else "", ""]
+    else:
+        tests = [f"{against.difference:+.4f}", p_text(entry)]
+    return [
+        str(rank),
+        name,
+        f"{entry.mean(plan.select):.4f}",
+        f"{entry.interval.low:.4f}–{entry.interval.high:.4f}",
+        *(f"{entry.mean(metric):.4f}" for metric in plan.metrics[1:]),
+        *tests,
+        duration(entry.train_seconds),
+        f"{entry.rank_microseconds:.2f} µs",
+    ]
+
+
+def p_text(entry: Entry) -> str:
+    """Return the corrected p-value, with a star where it is below 0.05."""
+    if entry.p is None:
+        return ""
+    number = "<0.001" if entry.p < 0.001 else f"{entry.p:.3f}"
+    return f"{number} *" if entry.p < _SIGNIFICANT else f"{number}  "
+
+
+def duration(seconds: float) -> str:
+    """Return a time with a unit that suits it."""
+    return f"{1e3 * seconds:.0f} ms" if seconds < 0.9995 else f"{seconds:.2f} s" if seconds < 60 else f"{seconds:.0f} s"
+
+
+def as_text(summary: Summary) -> str:
+    """Return the comparison as aligned text, the best model first, and below it what went wrong."""
+    if not summary.entries:
+        lines = ["no model has been trained on a whole fold yet"]
+    else:
+        rows = [header(summary), *(cells(summary, entry, i) for i, entry in enumerate(summary.entries, 1))]
+        widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+        lines = [
+            "  ".join(
+                cell.ljust(w) if k == 1 else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in rows
+        ]
+        lines.append("")
+        lines.append(footnote(summary))
+    for name, reason in trouble(summary):
+        lines.append(f"{name}: {reason}")
+    return "\n".join(lines)
+
+
+def footnote(summary: Summary) -> str:
+    """Say what the figures are."""
+    plan = summary.plan
+    queries = len(summary.entries[0].pooled(plan.select)) if summary.entries else 0
+    folds = len(summary.folds)
+    return (
+        f"Means over {queries:,} test queries of {folds} fold{'s' if folds > 1 else ''} of {plan.source.name}. Difference to "
+        f"{plan.baseline.name}; p: Fisher's randomization test over queries, Holm-corrected; * below 0.05. "
+        "Times: one training, one document scored."
+    )
+
+
+def trouble(summary: Summary) -> list[tuple[str, str]]:
+    """Return models that failed or were not run, with the reason."""
+    failed = [(entry.name, f"failed in part: {reason}") for entry in summary.entries for reason in entry.failures]
+    return failed + [
+        (name, reason if reason == "not run" else f"failed: {reason}") for name, reason in summary.missing.items()
+    ]
+
+
+def as_markdown(summary: Summary) -> str:
+    """Return the comparison as a Markdown table."""
+    titles = header(summary)
+    lines = [
+        "| " + " | ".join(titles) + " |",
+        "| " + " | ".join("---" if k == 1 else "--:" for k in range(len(titles))) + " |",
+    ]
+    for i, entry in enumerate(summary.entries, 1):
+        row = [cell.strip() for cell in cells(summary, entry, i)]
+        if i == 1:
+            row[1:3] = [f"**{row[1]}**", f"**{row[2]}**"]
+        lines.append(
+            "| " + " | ".join(cell.replace("*", r"\*") if k > 2 else cell for k, cell in enumerate(row)) + " |"
+        )
+    notes = [footnote(summary).replace("*", r"\*"), *(f"{name}: {reason}" for name, reason in trouble(summary))]
+    return "\n".join(lines) + "\n\n" + "\n\n".join(notes) + "\n"
+
+
+def as_json(summary: Summary) -> str:
+    """Return the comparison as JSON."""
+    plan = summary.plan
+    return json.dumps(
+        {
+            "data": plan.source.name,
+            "folds": list(summary.folds),
+            "select": plan.select,
+            "baseline": plan.baseline.name,
+            "seed": plan.seed,
+            "models": [_record(summary, entry) for entry in summary.entries],
+            "missing": summary.missing,
+        },
+        indent=2,
+    )
+
+
+def _record(summary: Summary, entry: Entry) -> dict[str, Any]:
+    plan, against = summary.plan, entry.against
+    return {
+        "model": entry.name,
+        "metrics": {metric: entry.mean(metric) for metric in plan.metrics},
+        "interval": list(entry.interval),
+        "difference": None if against is None else against.difference,
+        "difference_interval": None if against is None else [against.low, against.high],
+        "p_holm": entry.p,
+        "settings": {str(result.fold): dict(result.setting) for result in entry.chosen},
+        "train_seconds": entry.train_seconds,
+        "rank_microseconds_per_document": entry.rank_microseconds,
+        "failures": list(entry.failures),
+    }
+
+
+def result_frame(summary: Summary) -> pd.DataFrame:
+    """Return a row for each model, fold and setting that was trained, with a mark at the chosen ones."""
+    chosen = {id(result) for entry in summary.entries for result in entry.chosen}
+    order = {model.name: i for i, model in enumerate(summary.plan.models)}
+
+    def row(result: Result) -> dict[str, Any]:
+        metrics = summary.plan.metrics
+        return {
+            "model": result.model,
+            "fold": result.fold,
+            "setting": shown(result.setting),
+            "chosen": id(result) in chosen,
+            **{f"vali {name}": result.vali[name] for name in metrics},
+            **{f"test {name}": mean(result.test[name]) for name in metrics},
+            "trees": result.chosen_rounds,
+            "train_seconds": result.train_seconds,
+            "rank_seconds": result.rank_seconds,
+        }
+
+    results = sorted(summary.outcome.results, key=lambda result: (order[result.model], result.fold))
+    return pd.DataFrame([row(result) for result in results]).astype({"trees": "Int64"})
+
+
+def query_frame(summary: Summary) -> pd.DataFrame:
+    """Return a row for each model and test query, with every metric that was measured."""
+    parts = []
+    for entry in summary.entries:
+        for result in entry.chosen:
+            facts = summary.outcome.facts[result.fold]
+            about = {
+                "qid": facts.qid,
+                "documents": facts.length,
+                "relevant": facts.relevant,
+                "highest_label": facts.best,
+            }
+            parts.append(pd.DataFrame({"model": entry.name, "fold": result.fold, **about, **result.test}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def standing(summary: Summary, entry: Entry) -> tuple[int, int] | None:
+    """Return in how many queries a model is above and below the baseline."""
+    base = summary.baseline
+    if base is None or entry is base or entry.folds != base.folds:
+        return None
+    return wins_losses(entry.pooled(summary.plan.select), base.pooled(summary.plan.select))

@@ -1,0 +1,157 @@
+"""One training of an experiment: a model with one setting on one fold, timed and measured."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from boostlist._typing import FloatArray
+from boostlist.datasets import Fold, RankingData
+from boostlist.evaluation.folds import FoldFacts, Source, cached_fold
+from boostlist.evaluation.panel import Model
+from boostlist.evaluation.storage import Result
+from boostlist.metrics import get as get_metric
+
+CURVE = tuple(f"ndcg@{k}" for k in range(1, 11))
+"""Metrics of the NDCG curve in the report, measured in every experiment."""
+
+_WARM_QUERIES, _WARM_TREES = 8, 2
+
+
+@dataclass(frozen=True)
+class Task:
+    """A model with one setting on one fold."""
+
+    model: Model
+    fold: int
+    setting: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a task gave no result; `fatal` if no other task can do better, because the data cannot be read."""
+
+    task: Task
+    reason: str
+    fatal: bool = False
+
+
+@dataclass
+class Trainer:
+    """What a worker process needs to know for all its tasks.
+
+    Attributes
+    ----------
+    source
+        Where the folds are.
+    select
+        Name of the metric that early stopping and the choice of the setting go by.
+    metrics
+        Names of all metrics that are measured.
+    seed
+        Seed of every estimator.
+    """
+
+    source: Source
+    select: str
+    metrics: tuple[str, ...]
+    seed: int = 0
+    _warm: set[str] = field(default_factory=set)
+
+    def run(self, task: Task) -> Result | Failure:
+        """Train and measure; whatever goes wrong with the model is reported, not raised."""
+        try:
+            fold = cached_fold(self.source, task.fold)
+            _ = fold.train.queries, fold.vali.queries, fold.test.queries  # refuses labels that no metric takes
+        except (ValueError, OSError) as error:
+            return Failure(task, f"fold {task.fold} of {self.source.path}: {error}", fatal=True)
+        try:
+            return self._train(task, fold)
+        except Exception as error:  # a model that fails, for whatever reason, must not end the comparison
+            return Failure(task, f"{type(error).__name__}: {error}")
+
+    def facts(self, number: int) -> FoldFacts:
+        """Return the facts of a fold."""
+        return FoldFacts.of(cached_fold(self.source, number))
+
+    def _train(self, task: Task, fold: Fold) -> Result:
+        train, vali, test = features(fold, task.setting)
+        if task.model.name not in self._warm:
+            self._warm_up(task, train)
+        begin = time.perf_counter()
+        estimator = self._fitted(task, task.setting, train, vali)
+        trained = time.perf_counter()
+        scores = estimator.predict(test.X)
+        ranked = time.perf_counter()
+        vali_scores = estimator.predict(vali.X)
+        return Result(
+            model=task.model.name,
+            fold=task.fold,
+            setting=task.setting,
+            vali={name: mean(get_metric(name).per_query(vali_scores, vali.queries)) for name in self.metrics},
+            test={name: get_metric(name).per_query(scores, test.queries) for name in self.metrics},
+            train_seconds=trained - begin,
+            rank_seconds=ranked - trained,
+            documents=test.n_documents,
+            history=history(estimator),
+            chosen_rounds=getattr(estimator, "n_estimators_", None),
+        )
+
+    def _fitted(self, task: Task, setting: Mapping[str, Any], train: RankingData, vali: RankingData) -> Any:
+        parameters = {name: value for name, value in setting.items() if name not in task.model.training_names}
+        estimator = task.model.make(parameters, self.seed)
+        if task.model.kind != "tree":
+            return estimator.fit(train.X, train.y, qid=train.qid)
+        return estimator.fit(
+            train.X,
+            train.y,
+            qid=train.qid,
+            eval_set=[(vali.X, vali.y, vali.qid)],
+            eval_metric=self.select,
+            early_stopping_rounds=setting.get("early_stopping_rounds"),
+        )
+
+    def _warm_up(self, task: Task, train: RankingData) -> None:
+        """Compile the model's kernels on a few queries, so that compilation is in no measured time."""
+        few = train.select(np.arange(min(_WARM_QUERIES, train.n_queries)))
+        short = {"n_estimators": _WARM_TREES} if task.model.kind == "tree" else {}
+        try:
+            self._fitted(task, {**task.setting, **short}, few, few).predict(few.X)
+        except Exception:  # the queries may be too few for the model; the training itself will tell
+            return
+        finally:
+            self._warm.add(task.model.name)
+
+
+def features(fold: Fold, setting: Mapping[str, Any]) -> tuple[RankingData, RankingData, RankingData]:
+    """Return the parts of a fold with features normalised as the setting says; parameters come from the training part."""
+    method = setting.get("features", "plain")
+    parts = (fold.train, fold.vali, fold.test)
+    if method == "plain":
+        return parts
+    fit = fold.train if method == "zscore" else None
+    train, vali, test = (part.normalize(method, fit) for part in parts)
+    return train, vali, test
+
+
+def mean(per_query: FloatArray) -> float:
+    """Return the mean over the queries that count."""
+    counted = per_query[~np.isnan(per_query)]
+    return float(counted.mean()) if counted.size else float("nan")
+
+
+def history(estimator: Any) -> dict[str, list[float]]:
+    """Return how training went, as `Result.history` has it."""
+    evaluated = getattr(estimator, "evals_result_", None)
+    if evaluated:
+        by_metric = next(iter(evaluated.values()))
+        return {"rounds": [float(value) for value in next(iter(by_metric.values()))]}
+    convergence = getattr(estimator, "convergence_", None)
+    if convergence is None:
+        return {}
+    names = ("loss", "gradient_norm", "seconds")
+    return {name: [float(getattr(each, name)) for each in convergence.iterations] for name in names}
