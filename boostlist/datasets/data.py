@@ -367,9 +367,8 @@ def _matrix(X: Any) -> Any:
         matrix: Any = X if isinstance(X, csr_matrix) else csr_matrix(X)
         if matrix.dtype not in (np.float32, np.float64):
             matrix = matrix.astype(np.float64)
-        for array in (matrix.data, matrix.indices, matrix.indptr):
-            array.flags.writeable = False
-        return matrix
+        arrays = tuple(frozen(array) for array in (matrix.data, matrix.indices, matrix.indptr))
+        return csr_matrix(arrays, shape=matrix.shape)
     array = np.asarray(X)
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float64)
