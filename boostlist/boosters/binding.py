@@ -80,7 +80,7 @@ class HostLists:
         return Queries.from_sizes(self.labels, self.sizes, weight)
 
 
-def _is_instance(value: object, module: str, name: str) -> bool:
+def is_instance(value: object, module: str, name: str) -> bool:
     """Whether value is of a host's class, without importing the host."""
     host = sys.modules.get(module)
     return host is not None and isinstance(value, getattr(host, name))
@@ -96,9 +96,9 @@ def read_call(a: Any, b: Any, weight: Any, group: Any) -> tuple[AnyArray, HostLi
     ValueError
         If the data has no query information.
     """
-    if _is_instance(b, "lightgbm", "Dataset"):
+    if is_instance(b, "lightgbm", "Dataset"):
         return a, read_lightgbm(b)
-    if _is_instance(b, "xgboost", "DMatrix"):
+    if is_instance(b, "xgboost", "DMatrix"):
         return np.asarray(a).reshape(-1), read_xgboost(b)
     if hasattr(b, "__array__") or isinstance(b, list):
         return b, read_arrays(a, weight, group)
@@ -141,7 +141,7 @@ def read_arrays(labels: Any, weight: Any, group: Any) -> HostLists:
 class _Entry:
     """What is bound to one data set: the lists it was bound for, and the last few bound things."""
 
-    _KEEP = 8
+    _KEEP = 64  # enough for an objective and a long list of metrics
 
     def __init__(self, owner: object, forget: Callable[[Any], object]) -> None:
         self.owner = weakref.ref(owner, forget)

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from boostlist._typing import AnyArray, FloatArray
-from boostlist.boosters.binding import HostLists, _is_instance, bound_once, read_call
+from boostlist.boosters.binding import HostLists, is_instance, bound_once, read_call
 from boostlist.losses.base import BoundLoss, Loss
 from boostlist.queries import Queries
 
@@ -107,14 +107,14 @@ def scale_from_sums(total: float, count: int) -> float:
 
 def _check_host(loss: Loss, scores: AnyArray, owner: object) -> None:
     """Refuse or warn of host settings that would silently spoil the training, where they can be seen."""
-    if _is_instance(owner, "lightgbm", "Dataset"):
+    if is_instance(owner, "lightgbm", "Dataset"):
         params = owner.params or {}  # type: ignore[attr-defined]
         if str(params.get("bagging_by_query", False)).lower() in ("true", "1"):
             raise ValueError(
                 "LightGBM ignores bagging_by_query with a custom objective and would bag single documents; remove it, "
                 "or use bagging_fraction alone if bagging documents is what you want"
             )
-    elif _is_instance(owner, "xgboost", "DMatrix") and not loss.traits.shift_invariant:
+    elif is_instance(owner, "xgboost", "DMatrix") and not loss.traits.shift_invariant:
         constant = float(scores[0]) if len(scores) else 0.0
         if constant != 0 and (scores == constant).all():
             warnings.warn(

@@ -96,11 +96,11 @@ class Metric(ABC):
             Name, value and whether higher is better for LightGBM; name and value for XGBoost, which is told the
             direction by `boostlist.boosters.xgboost_early_stopping`.
         """
-        from boostlist.boosters.binding import _is_instance, bound_once, read_call
+        from boostlist.boosters.binding import is_instance, bound_once, read_call
 
         scores, lists = read_call(a, b, weight, group)
         value = bound_once(lists, self, lambda lists: self.bind(lists.queries())).mean(scores)
-        if _is_instance(lists.owner, "xgboost", "DMatrix"):
+        if is_instance(lists.owner, "xgboost", "DMatrix"):
             return self.name, value
         return self.name, value, self.higher_is_better
 
