@@ -10,6 +10,7 @@ import pandas as pd
 from sklearn.model_selection import BaseCrossValidator
 
 from boostlist._typing import IntArray
+from boostlist.estimation import qid_column
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -78,7 +79,7 @@ class QueryKFold(BaseCrossValidator):  # type: ignore[misc]
         ValueError
             If there are no query ids, or fewer queries than folds.
         """
-        ids = next((ids for ids in (qid, groups, _qid_column(X)) if ids is not None), None)
+        ids = next((ids for ids in (qid, groups, qid_column(X)) if ids is not None), None)
         if ids is None:
             raise ValueError(
                 "QueryKFold needs the query of each row: pass qid= (in scikit-learn's searches by metadata routing, "
@@ -101,8 +102,3 @@ class QueryKFold(BaseCrossValidator):  # type: ignore[misc]
         fold = fold_of_query[query]
         for k in range(self.n_splits):
             yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-
-
-def _qid_column(X: Any) -> Any:
-    """Return the column ``qid`` of a DataFrame, else None."""
-    return X["qid"] if hasattr(X, "columns") and "qid" in X.columns else None

@@ -192,9 +192,10 @@ class Queries:
         array = np.ascontiguousarray(f, dtype=np.float64)
         if array.shape != self.labels.shape:
             raise ValueError(f"scores have shape {array.shape} but there are {self.n_documents:,} documents")
-        # One quick pass: any inf or nan makes the sum of squares inf or nan. So do finite scores above 1e154, hence
-        # the second look.
-        if not np.isfinite(np.dot(array, array)):
+        # One quick pass: any inf or nan makes the sum inf or nan. It may also overflow, hence the second look.
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = np.sum(array)
+        if not np.isfinite(total):
             bad = np.flatnonzero(~np.isfinite(array))
             if bad.size:
                 row = int(bad[0])

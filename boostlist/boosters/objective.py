@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from boostlist._typing import AnyArray, FloatArray
-from boostlist.boosters.binding import HostLists, is_instance, bound_once, read_call
+from boostlist.boosters.binding import HostLists, bound_once, is_instance, read_call
 from boostlist.losses.base import BoundLoss, Loss
 from boostlist.queries import Queries
 

@@ -97,7 +97,7 @@ def test_data_sets_can_be_collected(data):
 
 def test_only_the_last_few_losses_are_kept():
     dataset = lightgbm_data()
-    for k in range(1, 30):
+    for k in range(1, 100):
         CsListMLE(k=k)(SCORES, dataset)
     assert len(binding._entries[id(dataset)].bound) == binding._Entry._KEEP
 
