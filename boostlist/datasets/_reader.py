@@ -1,25 +1,27 @@
 """The two passes over LETOR text, both by kernels on all threads.
 
 The first counts documents and features, so that the arrays are made once in their final size; the second reads the
-numbers into them. No more than a batch of text is in memory at a time, whatever the file's size.
+numbers into them. No more than two batches of text are in memory at a time, whatever the file's size.
 """
 
 from __future__ import annotations
 
 import math
+from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any, Literal
 
 import numpy as np
 
 from boostlist._typing import AnyArray, IntArray
-from boostlist.datasets._sources import READ_ERRORS, Source, Text, fill, open_texts
+from boostlist.datasets._sources import READ_ERRORS, Source, Text, blocks, open_texts
 from boostlist.datasets.data import RankingData
 
 MAX_LINE_BYTES = 4 << 20
-BATCH_BYTES = 12 << 20  # more than twice a line: what is left of one batch and the next line fit
+BLOCK_BYTES = 8 << 20
 PIECE_BYTES = 128 << 10
-KEEP_BYTES = BATCH_BYTES  # text kept from the first pass for the second: small files are read and decompressed once
+KEEP_BYTES = 12 << 20  # text kept from the first pass for the second: small files are read and decompressed once
 EXCERPT_BYTES = 60
 
 
@@ -77,18 +79,17 @@ class LetorOptions:
 
 def read(sources: list[Source], options: LetorOptions) -> RankingData:
     """Read texts as one; see `load_letor`."""
-    buffer = np.empty(BATCH_BYTES, np.uint8)
     with open_texts(sources) as texts:
         plans, keep = [], KEEP_BYTES
         for text in texts:
-            plan = _scan(text, buffer, keep)
+            plan = _scan(text, keep)
             plans.append(plan)
             keep -= sum(batch.kept.nbytes for batch in plan.batches if batch.kept is not None)
             if plan.error is not None:
                 break
         reader = _Reader([batch for plan in plans for batch in plan.batches], options)
         for plan in plans:
-            reader.read(plan, buffer)
+            reader.read(plan)
         if reader.rows == 0:
             raise LetorError(texts[-1].name, plans[-1].lines + 1, 1, "", "there are no documents")
     return reader.result()
@@ -128,36 +129,33 @@ class _Plan:
         self.stop(MAX_LINE_BYTES + 1, b"", f"the line is longer than {MAX_LINE_BYTES:,} bytes; is this LETOR text?")
 
 
-def _scan(text: Text, buffer: AnyArray, keep: int) -> _Plan:
+def _scan(text: Text, keep: int) -> _Plan:
     """First pass: cut a text into batches and pieces, and count."""
     from boostlist.datasets import _grammar
 
-    plan, filled = _Plan(text), 0
-    with text.open() as stream:
+    plan, rest = _Plan(text), np.empty(0, np.uint8)
+    with text.open() as stream, closing(blocks(stream, repeat(BLOCK_BYTES), BLOCK_BYTES, MAX_LINE_BYTES)) as source:
         while plan.error is None:
             try:
-                filled += fill(stream, buffer[filled:])
+                buffer, size = next(source)
             except READ_ERRORS as error:
                 plan.stop(1, b"", f"the file cannot be read beyond this line: {error}")
                 break
-            at_end = filled < len(buffer)
-            offsets = np.empty(filled // PIECE_BYTES + 2, np.int64)
-            pieces = _grammar.cut(buffer[:filled], PIECE_BYTES, offsets)
-            end = int(offsets[pieces])
-            _count(plan, buffer, offsets[: pieces + 1], keep=at_end and not plan.batches and end <= keep)
-            rest = filled - end
-            if plan.error is not None:
-                break
-            if rest > MAX_LINE_BYTES:
+            batch = buffer[MAX_LINE_BYTES - len(rest) : MAX_LINE_BYTES + size]
+            batch[: len(rest)] = rest
+            offsets = np.empty(len(batch) // PIECE_BYTES + 2, np.int64)
+            pieces = _grammar.cut(batch, PIECE_BYTES, offsets)
+            rest = batch[offsets[pieces] :].copy()
+            at_end = size < BLOCK_BYTES
+            whole = at_end and not plan.batches and offsets[pieces] <= keep
+            _count(plan, batch, offsets[: pieces + 1], whole)
+            if plan.error is None and len(rest) > MAX_LINE_BYTES:
                 plan.stop_overlong()
-            elif at_end:
-                if rest:
-                    found = buffer[max(end, filled - EXCERPT_BYTES) : filled].tobytes()
+            elif plan.error is None and at_end:
+                if len(rest):
                     reason = "the file ends within this line: it seems cut off (if not, append a line end)"
-                    plan.stop(rest + 1, found, reason)
+                    plan.stop(len(rest) + 1, rest[-EXCERPT_BYTES:].tobytes(), reason)
                 break
-            buffer[:rest] = buffer[end:filled].copy()
-            filled = rest
     return plan
 
 
@@ -211,18 +209,18 @@ class _Reader:
         self.row = self.entry = 0
         self.seen: set[int] = set()
 
-    def read(self, plan: _Plan, buffer: AnyArray) -> None:
+    def read(self, plan: _Plan) -> None:
         """Read one text; raise its first error."""
         lines = 0
         with plan.text.open() as stream:
-            for batch in plan.batches:
-                text = batch.kept
-                if text is None:
-                    text = buffer[: batch.start[-1]]
-                    if fill(stream, text) < len(text):
+            sizes = [int(batch.start[-1]) for batch in plan.batches if batch.kept is None]
+            with closing(blocks(stream, sizes, max(sizes, default=0))) as source:
+                for batch in plan.batches:
+                    text, size = next(source) if batch.kept is None else (batch.kept, batch.kept.size)
+                    if size < text.size:
                         raise _changed(plan.text)
-                self._parse(plan.text, text, batch, lines)
-                lines += int(batch.lines.sum())
+                    self._parse(plan.text, text, batch, lines)
+                    lines += int(batch.lines.sum())
         if plan.error is not None:
             raise plan.error
 
