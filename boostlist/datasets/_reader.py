@@ -334,6 +334,7 @@ def _locate(text: AnyArray, start: IntArray, row: IntArray, document: int) -> tu
 def _reasons(base: int, limit: int, dtype: str) -> dict[int, str]:
     from boostlist.datasets import _grammar
 
+    wider = '; use dtype="float64"' if dtype == "float32" else ""
     first = "" if base == 0 else "; if the file counts features from 0, use zero_based=True"
     return {
         _grammar.LABEL: "a line begins with a label, a decimal number",
@@ -345,7 +346,7 @@ def _reasons(base: int, limit: int, dtype: str) -> dict[int, str]:
         _grammar.INDEX_ORDER: "the indices of a line must rise",
         _grammar.INDEX_HIGH: f"the highest index allowed is {limit - 1 + base}",
         _grammar.VALUE: "a value is a decimal number such as -1.5e-3, or NULL",
-        _grammar.VALUE_RANGE: f"this value is too large for {dtype}",
+        _grammar.VALUE_RANGE: f"this value is too large for {dtype}" + wider,
         _grammar.NUL: "a NUL byte: this is not text, or the file is damaged",
         _grammar.SCATTERED: "this query's documents are not adjacent: other queries lie between; use sort=True",
     }
