@@ -48,11 +48,12 @@ def _aggregate(lo, hi, start, f, kind, order, level_start, document, s, share): 
         fq, share_q = f[rows], share[rows]
         for g in range(level_start[q], level_start[q + 1]):
             low, high = document[g], document[g + 1]
-            extreme, mean = fq[order[low]], 0.0
+            head = extreme = fq[order[low]]
+            excess = 0.0
             for i in range(low, high):
                 x = fq[order[i]]
                 extreme = min(extreme, x) if kind == _MIN else max(extreme, x)
-                mean += (x - mean) / (i - low + 1)
+                excess += x - head
             total = 0.0
             for i in range(low, high):
                 x = fq[order[i]]
@@ -68,7 +69,7 @@ def _aggregate(lo, hi, start, f, kind, order, level_start, document, s, share): 
                 share_q[order[i]] /= total
             s[g] = extreme
             if kind == _MEAN:
-                s[g] = mean
+                s[g] = head + excess / (high - low)
             elif kind == _LOGMEANEXP:
                 s[g] += np.log(total / (high - low))
 

@@ -13,8 +13,9 @@ The best offset w is the mean of f - t, so that Isotonic is the squared error af
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -87,7 +88,6 @@ class LeastSquares(KernelLoss):
 
     targets: Gain = "exp2"
 
-    centred: ClassVar[bool]
     kernel = staticmethod(_squared_error)
     hessp_kernel = staticmethod(_squared_error_hessp)
 
@@ -97,12 +97,17 @@ class LeastSquares(KernelLoss):
     @property
     def traits(self) -> Traits:
         """Removing the means makes the loss blind to the level of the scores."""
-        return Traits(diag="exact", convex=True, shift_invariant=self.centred, cost="n")
+        return Traits(diag="exact", convex=True, shift_invariant=self.forgives_offset, cost="n")
+
+    @property
+    @abstractmethod
+    def forgives_offset(self) -> bool:
+        """Whether the means of the query are removed."""
 
     def tables(self, queries: Queries) -> tuple[AnyArray | bool, ...]:
         """Return whether means are removed, and t."""
         t: FloatArray = np.ascontiguousarray(gains(queries.labels, self.targets))
-        return bool(self.centred), t
+        return self.forgives_offset, t
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +128,12 @@ class Pointwise(LeastSquares):
     Eq. 11, second term.
     """
 
-    centred: bool = False  # type: ignore[misc]
+    centred: bool = False
+
+    @property
+    def forgives_offset(self) -> bool:
+        """As asked for."""
+        return bool(self.centred)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,4 +151,7 @@ class Isotonic(LeastSquares):
     Eq. 3.
     """
 
-    centred = True
+    @property
+    def forgives_offset(self) -> bool:
+        """The offset w of eq. 3."""
+        return True
