@@ -31,6 +31,12 @@ examples:
   boostlist losses                                    the losses there are
 """
 
+# What `boostlist compare` varies around a model, and what to do here: for models other than trees, and for trees.
+_INSTEAD = (
+    "normalise training and later data alike with `boostlist data convert --normalize`",
+    "stop early by --early-stopping N --vali FILE",
+)
+
 
 def add_parser(commands: Any) -> None:
     """Declare the arguments."""
@@ -65,20 +71,18 @@ def run(arguments: argparse.Namespace) -> int:
     if len(models) > 1:
         raise ValueError(f"{arguments.model} stands for {len(models)} models; name one, or use `boostlist compare`")
     (model,) = models
-    if "normalize" in model.estimator_options():
-        raise ValueError(
-            "a saved model does not normalise; normalise training and later data alike with "
-            "`boostlist data convert --normalize`"
-        )
+    setting = model.estimator_options()
+    for name in model.training_names:
+        if name in setting:
+            raise ValueError(f"{name} is no part of a saved model; {_INSTEAD[model.kind == 'tree']}")
     if arguments.early_stopping is not None and (model.kind != "tree" or arguments.vali is None):
         raise ValueError("--early-stopping needs a lightgbm: or xgboost: model and --vali")
-    _check_target(arguments.out)
+    _check_target(arguments.out, model.family)
     metric = metrics.get(arguments.metric)
     train = read_data(arguments.data, arguments)
     vali = None
     if arguments.vali is not None:
         vali = read_data(arguments.vali, arguments, n_features=train.n_features)
-    setting = model.estimator_options()
     if model.kind == "tree":
         setting.setdefault("n_jobs", arguments.jobs)
     estimator = model.make(setting, arguments.seed)
@@ -101,22 +105,25 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _check_target(out: str) -> None:
+def _check_target(out: str, family: str) -> None:
     """Refuse a target that cannot be written before hours are spent on training."""
+    if out == "-":
+        return
     folder = Path(out).absolute().parent
-    if out != "-" and not (folder.is_dir() and os.access(folder, os.W_OK)):
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
         raise FileNotFoundError(f"cannot save to {out}: there is no folder {folder}, or it cannot be written to")
+    if family == "xgboost" and Path(out).suffix not in (".json", ".ubj"):
+        raise ValueError(
+            f"XGBoost tells its formats by the suffix: save to a file that ends in .json or .ubj, not {out}"
+        )
 
 
 def _save(estimator: Any, out: str) -> None:
     if out != "-":
         estimator.save(out)
         return
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "model"
-        estimator.save(copy)
-        with copy.open("rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer)
+    with tempfile.TemporaryDirectory() as folder, estimator.save(Path(folder) / "model.json").open("rb") as file:
+        shutil.copyfileobj(file, sys.stdout.buffer)
 
 
 def _summary(name: str, estimator: Any, train: RankingData, seconds: float) -> str:

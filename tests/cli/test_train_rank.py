@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import boostlist
+from boostlist.cli import main
+from boostlist.datasets import load_letor, make_ranking, write_letor
+from boostlist.metrics import get
+
+MODELS = {
+    "lightgbm:cs_listmle?n_estimators=10&num_leaves=5&k=5": "model.txt",
+    "xgboost:listnet?n_estimators=10": "model.json",
+    "lightgbm:lambdarank?n_estimators=10": "model.txt",
+    "linear:cs_rglist?pcf=2&C=0.5": "model.npz",
+    "kernel:cs_rglist?n_landmarks=20": "model.npz",
+    "ranksvm?C=0.01": "model.npz",
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    data = make_ranking(40, docs=8, n_features=10, seed=5).normalize("zscore")
+    train, test = data.split(0.75)
+    return str(write_letor(train, folder / "train.txt")), str(write_letor(test, folder / "test.txt"))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_train_rank_evaluate(files, tmp_path, capsys, model):
+    train, test = files
+    out = str(tmp_path / MODELS[model])
+    assert main(["train", train, "--model", model, "-o", out]) == 0
+    summary = capsys.readouterr()
+    assert "trained in" in summary.err
+    assert not summary.out
+    assert main(["rank", out, test]) == 0
+    scores = [float(line) for line in capsys.readouterr().out.splitlines()]
+    data = load_letor(test, n_features=10)
+    assert scores == boostlist.load(out).predict(data.X).tolist()
+    assert main(["evaluate", test, "--model", out, "--metrics", "ndcg@5", "--json"]) == 0
+    value = json.loads(capsys.readouterr().out)["ndcg@5"]["mean"]
+    assert value == get("ndcg@5").mean(scores, data.queries)
+
+
+def test_options_reach_loss_and_estimator(files, tmp_path):
+    out = tmp_path / "model.npz"
+    assert main(["train", files[0], "-m", "linear:cs_rglist?pcf=2&C=0.5", "-o", str(out), "-q"]) == 0
+    model = boostlist.load(out)
+    assert model.loss == boostlist.losses.CsRgList(pcf=2)
+    assert model.C == 0.5
+
+
+def test_early_stopping_and_validation(files, tmp_path, capsys):
+    out = str(tmp_path / "m.txt")
+    command = ["train", files[0], "--vali", files[1], "--metric", "err", "-o", out]
+    assert main([*command, "-m", "lightgbm:cs_listmle?n_estimators=200", "--early-stopping", "3"]) == 0
+    assert "err on" in capsys.readouterr().err
+    ranker = boostlist.load(out)
+    history = ranker.evals_result_["valid_0"]["err"]
+    assert ranker.n_estimators_ == 1 + int(np.argmax(history))
+    assert len(history) < 200
+
+
+def test_the_model_through_standard_output_and_input(files, tmp_path, feed, capsysbinary):
+    assert main(["train", files[0], "-m", "linear:listnet", "-o", "-"]) == 0
+    model = capsysbinary.readouterr().out
+    feed(model)
+    assert main(["rank", "-", files[1]]) == 0
+    scores = capsysbinary.readouterr().out
+    (tmp_path / "m.npz").write_bytes(model)
+    with open(files[1], "rb") as file:
+        feed(file.read())
+    assert main(["rank", str(tmp_path / "m.npz"), "-"]) == 0
+    assert capsysbinary.readouterr().out == scores
+
+
+def test_rankings(tmp_path, capsys):
+    lines = "".join(
+        f"{y} qid:{q} 1:{x} # docid = D{q}{x}\n" for q, y, x in [(7, 1, 3), (7, 0, 1), (7, 0, 2), (4, 0, 5)]
+    )
+    (tmp_path / "d.txt").write_text(lines)
+    boostlist.LinearRanker(C=10).fit([[3.0], [1.0], [2.0]], [2, 0, 1], group=[3]).save(tmp_path / "m.npz")
+    assert main(["rank", str(tmp_path / "m.npz"), str(tmp_path / "d.txt"), "--as", "ranking"]) == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert rows[0] == ["qid", "rank", "row", "score", "comment"]
+    assert [row[:3] for row in rows[1:]] == [["7", "1", "0"], ["7", "2", "2"], ["7", "3", "1"], ["4", "1", "3"]]
+    assert main(["rank", str(tmp_path / "m.npz"), str(tmp_path / "d.txt"), "--as", "trec", "--top", "1"]) == 0
+    runs = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [run[:4] for run in runs] == [["7", "Q0", "D73", "1"], ["4", "Q0", "D45", "1"]]
+
+
+def test_named_columns_are_checked_and_labels_not_needed(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text(
+        "qid,label,price,stars\n" + "".join(f"{i // 4},{i % 3},{i},{i % 5}\n" for i in range(40))
+    )
+    (tmp_path / "b.csv").write_text("qid,stars,price\n1,2,3\n")
+    (tmp_path / "c.csv").write_text("qid,price,stars\n1,2,3\n")
+    out = str(tmp_path / "m.npz")
+    assert main(["train", str(tmp_path / "a.csv"), "-m", "linear:listnet", "-o", out, "-q"]) == 0
+    assert main(["rank", out, str(tmp_path / "c.csv")]) == 0
+    assert main(["rank", out, str(tmp_path / "b.csv")]) == 1
+    assert "feature names" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-m", "lightgbm:cslistmle"], "did you mean lightgbm:cs_listmle"),
+        (["-m", "lightgmb:cs_listmle"], "did you mean lightgbm"),
+        (["-m", "linear:all"], "boostlist compare"),
+        (["-m", "linear:listnet?features=zscore"], "data convert --normalize"),
+        (["-m", "linear:listnet", "--early-stopping", "5"], "--early-stopping needs"),
+        (["-m", "lightgbm:listnet?early_stopping_rounds=5"], "--early-stopping N --vali FILE"),
+        (["-m", "xgboost:listnet"], ".json or .ubj"),
+        (["-m", "linear:listnet?C=-1"], "C must be"),
+        (["--metric", "ndgc"], "there is no metric"),
+    ],
+)
+def test_bad_requests(files, tmp_path, capsys, options, message):
+    assert main(["train", files[0], "-o", str(tmp_path / "model.bin"), *options]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_bad_files(files, tmp_path, capsys):
+    assert main(["train", files[0], "-o", str(tmp_path / "no" / "model.txt")]) == 1
+    assert "no folder" in capsys.readouterr().err
+    (tmp_path / "junk.npz").write_bytes(b"PK\x03\x04 not a model")
+    assert main(["rank", str(tmp_path / "junk.npz"), files[1]]) == 1
+    assert "junk.npz" in capsys.readouterr().err
+    assert main(["rank", "-", "-"]) == 1
+    assert "both" in capsys.readouterr().err
+    assert main(["rank", str(tmp_path / "junk.npz"), files[1], "--top", "3"]) == 1
+    assert "--top" in capsys.readouterr().err
+
+
+def test_data_with_other_features_is_refused(files, tmp_path, capsys):
+    out = str(tmp_path / "m.npz")
+    assert main(["train", files[0], "-m", "linear:listnet", "-o", out, "-q"]) == 0
+    (tmp_path / "wide.txt").write_text("1 qid:1 1:1 11:2\n")
+    assert main(["rank", out, str(tmp_path / "wide.txt")]) == 1
+    assert "11" in capsys.readouterr().err
