@@ -37,17 +37,33 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
         """Return the score of each row; a higher score ranks further up."""
         raise NotImplementedError
 
-    def score(self, X: Any, y: ArrayLike, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> float:
+    # scikit-learn's Pipeline.score names sample_weight whether it is given or not, and fails if no step knows it.
+    def score(
+        self,
+        X: Any,
+        y: ArrayLike,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
         """Return the mean NDCG@10 of the predicted ranking, with the defaults of `boostlist.metrics.NDCG`.
 
         Parameters
         ----------
         X, y, qid, group
             As for ``fit``.
+        sample_weight
+            Weight of each row; a query counts with the mean weight of its rows.
         """
         from boostlist.metrics import NDCG
 
         queries = self._read_queries(X, y, qid, group, None, "score")
+        if sample_weight is not None:
+            weight = np.asarray(sample_weight, np.float64)
+            if weight.shape != queries.labels.shape:
+                raise ValueError(f"sample_weight has shape {weight.shape} but there are {len(queries.labels):,} rows")
+            by_query = np.add.reduceat(weight, queries.start[:-1]) / queries.sizes
+            queries = Queries.from_sizes(queries.labels, queries.sizes, by_query)
         return NDCG(k=10).mean(self.predict(X), queries)
 
     def _read_training(

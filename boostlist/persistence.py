@@ -14,6 +14,7 @@ import contextlib
 import importlib
 import json
 import os
+import struct
 import tempfile
 import zipfile
 import zlib
@@ -43,7 +44,10 @@ BOOSTER_FILES = (b"tree\n", b"{")
 
 _FORMAT, _VERSION, _HEADER = "boostlist model", 1, "header"
 # What NumPy raises on a file that it cannot read, or whose arrays or header are not what they must be.
-_UNREADABLE = (OSError, EOFError, AttributeError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
+_UNREADABLE = (
+    *(AttributeError, EOFError, KeyError, MemoryError, OSError, OverflowError, RuntimeError, TypeError, ValueError),
+    *(struct.error, zipfile.BadZipFile, zlib.error),
+)
 _CSR_PARTS = ("data", "indices", "indptr", "shape")
 
 PathLike = str | os.PathLike[str]
@@ -212,16 +216,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         header = json.loads(arrays.pop(_HEADER).tobytes().decode())
     except FileNotFoundError:
         raise
-    except (
-        OSError,
-        EOFError,
-        AttributeError,
-        ValueError,
-        KeyError,
-        TypeError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
+    except _UNREADABLE as error:
         raise ValueError(foreign if str(error) == foreign else f"{foreign}, or is damaged: {error}") from error
     if not isinstance(header, dict) or header.get("format") != _FORMAT:
         raise ValueError(foreign)

@@ -63,7 +63,9 @@ class KernelMachine(ParametricRanker):
         function = self._function()
         K_ll = kernel_matrix(function, self.basis_, self.basis_)
         K = kernel_matrix(function, X, self.basis_) if len(rows) < X.shape[0] else K_ll
-        if not (np.isfinite(K).all() and np.isfinite(K_ll).all()):
+        with np.errstate(over="ignore", invalid="ignore"):
+            finite = np.isfinite(K.sum() + K_ll.sum())
+        if not finite:
             raise ValueError(f"kernel {self.kernel!r} is not finite on these features; scale them first")
         # The thesis steps along single theta_l; everything else wants the penalty to be 1/2 |w|^2.
         T = np.eye(len(rows)) if self.solver == "diagonal" else _whitening(K_ll)
@@ -251,7 +253,7 @@ class KernelRanker(KernelMachine):
 def _whitening(K: FloatArray) -> FloatArray:
     """Return U lambda^(-1/2) over the eigenvalues of K that are not negligible."""
     values, vectors = np.linalg.eigh((K + K.T) / 2)
-    kept = values > _RANK * max(values[-1], 0.0)
+    kept = values > _RANK * np.abs(values).max()
     if not kept.any():
         raise ValueError("the kernel matrix has no positive eigenvalue; choose other kernel parameters")
     return np.ascontiguousarray(vectors[:, kept] / np.sqrt(values[kept]))

@@ -73,7 +73,9 @@ def kernel_function(kernel: str, parameters: dict[str, float]) -> KernelFunction
         return np.exp(K, out=K)
 
     def polynomial(X: Any, Z: Any) -> FloatArray:
-        return np.power(inner(X, Z), parameters["degree"])
+        # A power that is not finite is found out, and named, where the matrix is used.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.power(inner(X, Z), parameters["degree"])
 
     def tanh(X: Any, Z: Any) -> FloatArray:
         K = inner(X, Z)

@@ -37,7 +37,7 @@ _REPEATS = 10
 _BLOCK_ROWS = 4_096
 # Steps tried beside eq. 13, as parts of |H| / |h|.
 _GRID = np.concatenate([-np.logspace(1, -4, 11), np.logspace(-4, 1, 11)])
-# A fall of the loss below this part of it is rounding.
+# A fall of the loss below this part of its first value is rounding.
 _ROUNDING = 1e-12
 
 
@@ -174,20 +174,21 @@ class RankCosineRanker(ParametricRanker):
         w, H = np.zeros(scaled.design.n_columns), np.zeros(scaled.design.n_rows)
         candidates = scaled.candidates(H)
         loss = float(candidates.loss(np.zeros_like(w))[0])
+        least = _ROUNDING * loss
         monitor(w, loss, np.nan)
         while len(stages) < self.n_stages:
             alpha = candidates.best_steps()
-            losses = candidates.loss(alpha)
-            best = int(np.argmin(losses))
-            if not losses[best] < loss * (1 - _ROUNDING):
+            best = int(np.argmin(candidates.loss(alpha)))
+            H = H + alpha[best] * scaled.column(best)
+            # From the new scores themselves: |H + alpha h|^2 as a sum of three terms may cancel.
+            candidates = scaled.candidates(H, candidates)
+            previous, loss = loss, float(candidates.loss(np.zeros_like(w))[0])
+            if not loss < previous - least:
                 raise Stopped("no feature lowers the loss any further", converged=True)
-            loss = float(losses[best])
             stages.append(best)
             alphas.append(float(alpha[best]))
             w[best] += alpha[best]
-            H += alpha[best] * scaled.column(best)
             monitor(w, loss, np.nan)
-            candidates = scaled.candidates(H, candidates)
         raise Stopped(f"n_stages={self.n_stages} done", converged=True)
 
     def predict(self, X: Any) -> FloatArray:

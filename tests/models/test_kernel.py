@@ -1,0 +1,163 @@
+"""KernelRanker and RankSVM, against the linear ranker, scikit-learn's kernels and LinearSVC on explicit pairs."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel, sigmoid_kernel
+from sklearn.svm import LinearSVC
+
+from boostlist import KernelRanker, LinearRanker, Queries, RankSVM
+from boostlist.models import kernels
+from boostlist.models.kernel import _balanced
+from boostlist.models.rank_svm import UnitMarginHinge
+from tests.models.data import lists, numerical_gradient
+
+
+def xor(seed, queries=40, documents=20):
+    """Relevance is the product of two features: no linear function ranks better than chance."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(queries * documents, 2))
+    return X, (X[:, 0] * X[:, 1] > 0.3).astype(float), np.repeat(np.arange(queries), documents)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_matrix])
+def test_kernels_against_scikit_learn(kind):
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(7, 3)), rng.normal(size=(5, 3))
+    distance = np.linalg.norm(X[:, None] - Z[None], axis=2)
+    expected = {
+        ("gaussian", ("s", 1.7)): rbf_kernel(X, Z, gamma=1 / (2 * 1.7**2)),
+        ("laplace", ("gamma", 0.6)): np.exp(-0.6 * distance),
+        ("polynomial", ("a", 0.5), ("b", 0.3), ("degree", 3.0)): polynomial_kernel(
+            X, Z, gamma=0.3, coef0=0.5, degree=3
+        ),
+        ("tanh", ("a", 0.5), ("b", 0.3)): sigmoid_kernel(X, Z, gamma=0.3, coef0=0.5),
+    }
+    for (name, *parameters), K in expected.items():
+        function = kernels.kernel_function(name, dict(parameters))
+        np.testing.assert_allclose(kernels.kernel_matrix(function, kind(X), kind(Z), numbers=10), K, rtol=1e-12)
+
+
+def test_settings():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 8))
+    special = {k: kernels.setting_parameters("special", k, X, rng) for k in kernels.USED}
+    assert special["gaussian"] == {"s": 2.0}  # 1 / (2 s^2) = 1 / p
+    assert special["laplace"] == {"gamma": 1 / 8}
+    assert special["polynomial"] == {"a": 0, "b": 1 / 8, "degree": 3}
+    assert kernels.setting_parameters("vanilla", "polynomial", X, rng) == {"a": 0, "b": 1, "degree": 1}
+    distances = np.linalg.norm(X[:, None] - X[None], axis=2)[np.triu_indices(300, 1)]
+    assert kernels.setting_parameters("median", "gaussian", X, rng)["s"] == pytest.approx(np.median(distances))
+
+
+def test_a_linear_kernel_is_the_linear_ranker():
+    X, y, qid = lists()
+    linear = LinearRanker("cs_listmle", C=20.0).fit(X, y, qid=qid)
+    kernel = KernelRanker("cs_listmle", kernel="polynomial", setting="vanilla", C=20.0).fit(X, y, qid=qid)
+    assert kernel.kernel_parameters_ == {"a": 0, "b": 1, "degree": 1}
+    np.testing.assert_allclose(kernel.predict(X), linear.predict(X), atol=1e-7)
+    some = KernelRanker("cs_listmle", kernel="polynomial", setting="vanilla", C=20.0, n_landmarks=6, random_state=0)
+    np.testing.assert_allclose(some.fit(X, y, qid=qid).predict(X), linear.predict(X), atol=1e-7)
+
+
+def test_a_callable_is_the_same_kernel():
+    X, y, qid = lists()
+    named = KernelRanker(s=1.3, C=5.0).fit(X, y, qid=qid)
+    given = KernelRanker(kernel=lambda A, B: rbf_kernel(A, B, gamma=1 / (2 * 1.3**2)), C=5.0).fit(X, y, qid=qid)
+    np.testing.assert_allclose(given.predict(X), named.predict(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "polynomial", "laplace"])
+@pytest.mark.parametrize("n_landmarks", [None, 60])
+def test_a_kernel_learns_what_a_linear_function_cannot(kernel, n_landmarks):
+    train, test = xor(1), xor(2)
+    linear = LinearRanker(C=100.0).fit(*train[:2], qid=train[2]).score(*test[:2], qid=test[2])
+    ranker = KernelRanker("cs_rglist", kernel=kernel, C=100.0, n_landmarks=n_landmarks, random_state=0)
+    assert ranker.fit(*train[:2], qid=train[2]).score(*test[:2], qid=test[2]) > 0.9 > linear + 0.2
+
+
+def test_tanh_trains_on_the_positive_part_of_its_spectrum():
+    X, y, qid = xor(1, queries=10)
+    ranker = KernelRanker(kernel="tanh", a=-1.0, b=1.0, C=10.0).fit(X, y, qid=qid)
+    assert np.linalg.eigvalsh(np.tanh(X @ X.T - 1))[0] < -1e-3
+    assert ranker.convergence_.converged
+    with pytest.raises(ValueError, match="no positive eigenvalue"):
+        KernelRanker(kernel=lambda A, B: -np.asarray(A @ B.T)).fit(X, y, qid=qid)
+
+
+@pytest.mark.parametrize("landmarks", ["balanced", "kmeans++"])
+def test_landmarks_are_training_documents_and_depend_on_the_seed(landmarks):
+    X, y, qid = xor(1, queries=10)
+    a, b, c = (
+        KernelRanker(n_landmarks=15, landmarks=landmarks, random_state=seed).fit(X, y, qid=qid).basis_
+        for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(a, b)
+    assert not np.array_equal(a, c)
+    assert {tuple(row) for row in a} <= {tuple(row) for row in X}
+
+
+def test_balanced_landmarks():
+    queries = Queries.from_sizes(np.zeros(111), [100, 10, 1])
+    rows = _balanced(queries, 11, np.random.default_rng(0))
+    assert sorted(np.bincount(np.searchsorted(queries.start, rows, side="right") - 1)) == [1, 5, 5]
+
+
+def test_kernel_errors():
+    X, y, qid = lists()
+    for bad, message in [
+        ({"s": 0.0}, "s must be finite and > 0"),
+        ({"kernel": "cosine"}, "kernel must be one of"),
+        ({"setting": "plain"}, "setting must be one of"),
+        ({"n_landmarks": 0}, "n_landmarks must be at least 1"),
+        ({"landmarks": "first"}, "landmarks must be one of"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            KernelRanker(**bad).fit(X, y, qid=qid)
+    with pytest.raises(ValueError, match="not finite on these features"):
+        KernelRanker(kernel="polynomial", degree=500, b=1e6).fit(X, y, qid=qid)
+
+
+def pair_differences(X, y, qid):
+    pairs = [(i, j) for i in range(len(y)) for j in range(len(y)) if qid[i] == qid[j] and y[i] > y[j]]
+    return np.array([X[i] - X[j] for i, j in pairs])
+
+
+@pytest.mark.parametrize("solver", ["newton-cg", "newton", "lbfgs"])
+def test_rank_svm_is_a_svm_on_pairs(solver):
+    X, y, qid = lists(5, grades=4)
+    D = pair_differences(X, y, qid)
+    sign = np.where(np.arange(len(D)) % 2, 1.0, -1.0)
+    svm = LinearSVC(C=0.5, loss="squared_hinge", fit_intercept=False, dual=False, tol=1e-12, max_iter=100_000)
+    svm.fit(sign[:, None] * D, sign)
+    ranker = RankSVM(C=0.5 * len(np.unique(qid)), solver=solver).fit(X, y, qid=qid)
+    np.testing.assert_allclose(ranker.coef_, svm.coef_[0], atol=1e-4)
+
+
+@pytest.mark.parametrize("normalize", [None, "pairs", "documents"])
+def test_loss_of_rank_svm(normalize):
+    _, y, qid = lists(5, grades=4)
+    queries = Queries.from_qid(y, qid)
+    f = np.random.default_rng(0).normal(size=len(y))
+    bound = UnitMarginHinge(normalize=normalize).bind(queries)
+    total = 0.0
+    for a, b in zip(queries.start[:-1], queries.start[1:], strict=True):
+        margins = [1 - (f[i] - f[j]) for i in range(a, b) for j in range(a, b) if y[i] > y[j]]
+        divisor = {None: 1, "pairs": len(margins), "documents": b - a}[normalize]
+        total += sum(max(m, 0) ** 2 for m in margins) / divisor
+    assert bound.value(f) == pytest.approx(total, rel=1e-12)
+    _, gradient = bound.value_gradient(f)
+    np.testing.assert_allclose(gradient, numerical_gradient(bound.value, f), atol=1e-6)
+    v = np.random.default_rng(1).normal(size=len(y))
+    step = 1e-7
+    difference = (bound.value_gradient(f + step * v)[1] - bound.value_gradient(f - step * v)[1]) / (2 * step)
+    np.testing.assert_allclose(bound.hessp(f)(v), difference, atol=1e-5)
+    unit = np.eye(len(y))
+    np.testing.assert_allclose(bound.gradient_hessian(f)[1], [bound.hessp(f)(e) @ e for e in unit], atol=1e-12)
+
+
+def test_kernel_rank_svm_with_a_linear_kernel_is_the_linear_one():
+    X, y, qid = lists(5)
+    linear = RankSVM(C=2.0).fit(X, y, qid=qid).predict(X)
+    kernel = RankSVM(C=2.0, kernel="polynomial", setting="vanilla").fit(X, y, qid=qid).predict(X)
+    np.testing.assert_allclose(kernel, linear, atol=1e-6)
