@@ -217,7 +217,8 @@ class _Reader:
             with closing(blocks(stream, sizes, max(sizes, default=0))) as source:
                 for batch in plan.batches:
                     text, size = next(source) if batch.kept is None else (batch.kept, batch.kept.size)
-                    if size < text.size:
+                    # The kernel relies on each piece ending with a line end, as it did in the first pass.
+                    if size < text.size or (text[batch.start[1:] - 1] != ord("\n")).any():
                         raise _changed(plan.text)
                     self._parse(plan.text, text, batch, lines)
                     lines += int(batch.lines.sum())

@@ -70,11 +70,21 @@ def open_texts(sources: list[Source]) -> Iterator[list[Text]]:
     """Make every source rereadable; a stream that cannot go back is copied to a temporary file first."""
     texts: list[Text] = []
     spools: list[IO[bytes]] = []
+
+    def spooled(stream: IO[bytes]) -> IO[bytes]:
+        spools.append(cast(IO[bytes], tempfile.TemporaryFile()))  # noqa: SIM115 - closed below
+        shutil.copyfileobj(stream, spools[-1])
+        return spools[-1]
+
     try:
         for source in sources:
             if isinstance(source, str | os.PathLike):
                 path = Path(source)
-                texts.append(Text(str(path), path))
+                if path.is_fifo() or path.is_char_device():
+                    with path.open("rb") as pipe:
+                        texts.append(Text(str(path), None, spooled(pipe)))
+                else:
+                    texts.append(Text(str(path), path))
                 continue
             if isinstance(source, io.TextIOBase) or not hasattr(source, "read"):
                 raise TypeError(f"expected a path or a file opened in binary mode, got {source!r}")
@@ -83,10 +93,7 @@ def open_texts(sources: list[Source]) -> Iterator[list[Text]]:
             if seekable is not None and seekable():
                 texts.append(Text(name, None, source, source.tell()))
             else:
-                spool = cast(IO[bytes], tempfile.TemporaryFile())  # noqa: SIM115 - closed below
-                spools.append(spool)
-                shutil.copyfileobj(source, spool)
-                texts.append(Text(name, None, spool))
+                texts.append(Text(name, None, spooled(source)))
         yield texts
     finally:
         for spool in spools:

@@ -68,8 +68,10 @@ class RankingData:
 
     def __repr__(self) -> str:
         kind = "CSR" if self.is_sparse else "dense"
+        # Counted by runs of ids: printing must not fail where the documents of a query are scattered.
+        queries = int(np.count_nonzero(self.qid[1:] != self.qid[:-1])) + min(len(self), 1)
         return (
-            f"RankingData({self.n_documents:,} documents, {self.n_queries:,} queries, "
+            f"RankingData({self.n_documents:,} documents, {queries:,} queries, "
             f"{self.n_features:,} features, {kind} {self.X.dtype})"
         )
 

@@ -3,8 +3,10 @@
 import bz2
 import gzip
 import io
+import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -83,6 +85,14 @@ class TestSources:
 
         check(load_letor(Pipe()))
 
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+    def test_named_pipe(self, tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(TEXT,))
+        writer.start()
+        check(load_letor(tmp_path / "pipe"))
+        writer.join()
+
     def test_text_mode_is_refused(self):
         with pytest.raises(TypeError, match="binary mode"):
             load_letor(io.StringIO("0 qid:1\n"))
@@ -114,6 +124,7 @@ class TestSources:
         for second in (
             b"0 qid:1 1:5 2:5 3:555\n \n",
             b"0 qid:1\n",
+            b"7" * 24,  # the same size, but no line end to stop at
             b" " * 11 + b"\n" + first[:12],
             b"0 qid:1 2:5\n" * 2,
         ):
