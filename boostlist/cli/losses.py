@@ -10,10 +10,23 @@ import json
 import sys
 from typing import Any
 
+EXAMPLES = """\
+examples:
+  boostlist losses                     all losses as a table
+  boostlist losses cs_listmle          one loss with formula and parameters
+  boostlist losses --json | jq '.[] | select(.convex) | .name'
+"""
+
 
 def add_parser(commands: Any) -> None:
     """Declare the arguments."""
-    parser = commands.add_parser("losses", help="list the losses, or show one", description=__doc__)
+    parser = commands.add_parser(
+        "losses",
+        help="list the losses, or show one",
+        description=__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("name", nargs="?", help="a loss, such as cs_listmle")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="machine-readable output")

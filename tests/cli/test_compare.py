@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from boostlist.cli import main
+from tests.evaluation.stubs import write_parts
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_parts(tmp_path_factory.mktemp("data") / "small")
+
+
+def test_trees_and_linear_models_from_end_to_end(data, tmp_path, capsys):
+    pytest.importorskip("lightgbm")
+    grid = tmp_path / "grid.toml"
+    grid.write_text("[lightgbm]\nn_estimators = 5\nnum_leaves = [3, 7]\nearly_stopping_rounds = 2\n[linear]\nC = 1\n")
+    out = tmp_path / "out"
+    command = [
+        "compare",
+        str(data),
+        "--models",
+        "linear:cs_rglist,lightgbm:lambdarank,lightgbm:cs_listmle",
+        "--grid",
+        str(grid),
+    ]
+    command += ["--folds", "1-2", "--metrics", "ndcg@5,map", "--out", str(out), "--jobs", "2"]
+    assert main(command) == 0
+    first = capsys.readouterr()
+    assert len(first.err.splitlines()) == 2 * (2 + 2 + 1)
+    table = first.out.splitlines()
+    assert {line.split()[1] for line in table[1:4]} == {
+        "linear:cs_rglist",
+        "lightgbm:lambdarank",
+        "lightgbm:cs_listmle",
+    }
+    assert "baseline" in next(line for line in table if "lambdarank" in line)
+    assert table[-1] == f"report: {out / 'report.html'}"
+    queries = pd.read_parquet(out / "per_query.parquet")
+    assert {"ndcg@5", "map", "ndcg@10"} <= set(queries.columns)
+
+    # The second run has nothing left to train, and says the same.
+    assert main([*command, "--json"]) == 0
+    second = capsys.readouterr()
+    assert "10 of 10 results are there already" in second.err
+    found = json.loads(second.out)
+    assert [model["model"] for model in found["models"]] == [line.split()[1] for line in table[1:4]]
+    assert found["models"][0]["metrics"]["ndcg@5"] == pytest.approx(float(table[1].split()[2]), abs=1e-4)
+
+    assert main([*command, "--select", "map"]) == 1
+    assert "belongs to another experiment: its select is 'ndcg@5', here it is 'map'" in capsys.readouterr().err
+
+
+def test_a_model_that_fails_is_reported_and_the_exit_code_says_so(data, tmp_path, capsys):
+    command = ["compare", str(data), "--models", "linear:listnet?C=1,linear:cs_rglist?C=-1", "--folds", "1"]
+    assert main([*command, "--out", str(tmp_path / "out"), "--jobs", "1", "--quiet"]) == 1
+    done = capsys.readouterr()
+    assert "linear:cs_rglist?C=-1: failed: ValueError: C must be finite and > 0, got -1" in done.out
+    assert (tmp_path / "out" / "report.html").exists()
+    assert done.err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--models", "lightgbm:cs_listml"], "did you mean lightgbm:cs_listmle?"),
+        (["--models", "ligtgbm:cs_listmle"], "did you mean lightgbm?"),
+        (["--metrics", "ndcg@x"], "cut-off in 'ndcg@x' must be a whole number"),
+        (["--metrics", "ndgc@10"], "there is no metric 'ndgc@10'"),
+        (["--metrics", ","], "no metrics given"),
+        (["--select", "p"], "p needs a cut-off"),
+        (["--folds", "9"], "has the folds 1, 2, 3, 4, 5, not 9"),
+        (["--folds", "a-b"], "--folds takes numbers and ranges"),
+        (["--jobs", "0"], "--jobs must be at least 1"),
+        (["--grid", "medium"], "--grid is small, full or a file"),
+    ],
+)
+def test_bad_arguments_are_refused_before_anything_is_done(data, tmp_path, capsys, arguments, message):
+    out = tmp_path / "out"
+    assert main(["compare", str(data), "--out", str(out), *arguments]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not out.exists()
+
+
+def test_a_folder_that_is_no_data_set(tmp_path, capsys):
+    assert main(["compare", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
+    error = capsys.readouterr().err
+    assert "is no data set: looked for the folders Fold1" in error
+    assert error.count("\n") == 1
+
+
+def test_a_baseline_joins_the_panel(data):
+    from boostlist.cli import make_parser
+    from boostlist.cli.compare import make_plan
+
+    arguments = make_parser().parse_args(["compare", str(data), "--models", "linear:listnet", "--baseline", "ranksvm"])
+    plan = make_plan(arguments)
+    assert [model.name for model in plan.models] == ["ranksvm", "linear:listnet"]
+    assert plan.baseline.name == "ranksvm"
+    assert plan.metrics == ("ndcg@10", "err", "map")
