@@ -80,11 +80,11 @@ def _dmatrix(lists: Lists, weight: FloatArray | None) -> Any:
 class _Batches(xgb.DataIter):  # type: ignore[misc]
     """Batches of whole queries for XGBoost, which keeps what it makes of them in files."""
 
-    def __init__(self, lists: Lists, weight: FloatArray | None, rows: int, folder: str) -> None:
+    def __init__(self, lists: Lists, weight: FloatArray | None, rows: int, prefix: str) -> None:
         self._lists, self._weight = lists, weight
         self._bounds = batch_bounds(lists.queries.start, rows)
         self._batches: Iterator[tuple[slice, AnyArray]] = iter(())
-        super().__init__(cache_prefix=f"{folder}/data", **({"on_host": False} if _HAS_EXTERNAL_QUANTILES else {}))
+        super().__init__(cache_prefix=prefix, **({"on_host": False} if _HAS_EXTERNAL_QUANTILES else {}))
 
     def reset(self) -> None:
         self._batches = batches(self._lists.X, self._bounds)
@@ -110,7 +110,7 @@ def _external(job: Job, params: Mapping[str, Any]) -> Iterator[list[Any]]:
     with tempfile.TemporaryDirectory(prefix="boostlist-", ignore_cleanup_errors=True) as folder:
         matrices: list[Any] = []
         for i, lists in enumerate((job.train, *job.valid.values())):
-            rows = _Batches(lists, _query_weight(job, lists), job.batch_rows or 1, f"{folder}/{i}-")
+            rows = _Batches(lists, _query_weight(job, lists), job.batch_rows or 1, f"{folder}/{i}")
             if _HAS_EXTERNAL_QUANTILES:
                 reference = {"ref": matrices[0]} if matrices else {}
                 matrices.append(xgb.ExtMemQuantileDMatrix(rows, max_bin=params.get("max_bin", 256), **reference))

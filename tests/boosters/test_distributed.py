@@ -1,0 +1,255 @@
+"""Training on two worker processes: plain engines with our objectives, and `boostlist.distributed`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from contextlib import contextmanager
+
+import dask.array as da
+import dask.dataframe as dd
+import lightgbm as lgb
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost as xgb
+from distributed import Client, LocalCluster
+from xgboost import dask as xgb_dask
+
+from boostlist import TreeRanker, distributed, metrics, objectives
+from boostlist.boosters import Objective
+from boostlist.datasets import make_ranking, write_letor
+from boostlist.distributed.parts import gather_parts
+from boostlist.distributed.training import _common_objective, _rounds_to_keep, with_grades
+from boostlist.losses import ListMLE, WeightedPL, registry
+
+TRAIN = make_ranking(90, docs=12, n_features=10, noise=0.5, seed=3)
+CHUNK = 250  # cuts through queries
+UNTRAINED = metrics.NDCG(10).mean(np.zeros(TRAIN.n_documents), TRAIN.queries)
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Parameter n_jobs will be ignored"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+
+@contextmanager
+def two_workers():
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+        ) as cluster,
+        Client(cluster, timeout=60) as client,
+    ):
+        client.wait_for_workers(2, timeout=60)
+        yield client
+
+
+@pytest.fixture(scope="module")
+def client():
+    with two_workers() as client:
+        yield client
+
+
+def arrays(data=TRAIN, rows=CHUNK):
+    return (
+        da.from_array(data.X, chunks=(rows, -1)),
+        da.from_array(data.y, chunks=rows),
+        da.from_array(data.qid, chunks=rows),
+    )
+
+
+def halves():
+    """Two partitions of whole queries, as X, y, group and qid."""
+    cut = int(TRAIN.queries.start[45])
+    chunks = (cut, TRAIN.n_documents - cut)
+    X = da.from_array(TRAIN.X, chunks=(chunks, -1))
+    y, qid = (da.from_array(a, chunks=(chunks,)) for a in (TRAIN.y, TRAIN.qid))
+    return X, y, da.from_array(TRAIN.queries.sizes, chunks=((45, 45),)), qid
+
+
+def ranker(backend, objective="cs_listmle", **params):
+    return TreeRanker(objective, backend=backend, **({"n_estimators": 8, "learning_rate": 0.3, "n_jobs": 1} | params))
+
+
+def fit(client, data, model, **options):
+    return distributed.fit(client, data, model, timeout=120, **options)
+
+
+# Half of the objectives in each engine.
+@pytest.mark.parametrize("name", list(registry)[::2])
+def test_objectives_in_dask_lgbm_ranker(client, name):
+    X, y, sizes, _ = halves()
+    model = lgb.DaskLGBMRanker(
+        client=client, objective=getattr(objectives, name), n_estimators=4, learning_rate=0.3, num_leaves=7, verbose=-1,
+        metric="None",
+    )  # fmt: skip
+    model.fit(X, y, group=sizes)
+    assert metrics.NDCG(10).mean(model.booster_.predict(TRAIN.X), TRAIN.queries) > UNTRAINED + 0.1
+
+
+@pytest.mark.parametrize("name", list(registry)[1::2])
+def test_objectives_in_xgboost_dask(client, name):
+    X, y, _, qid = halves()
+    params = {"eta": 0.3, "max_depth": 3, "base_score": 0, "tree_method": "hist", "verbosity": 0}
+    booster = xgb_dask.train(
+        client, params, xgb_dask.DaskDMatrix(client, X, y, qid=qid), 4, obj=getattr(objectives, name)
+    )["booster"]
+    assert metrics.NDCG(10).mean(booster.predict(xgb.DMatrix(TRAIN.X)), TRAIN.queries) > UNTRAINED + 0.1
+
+
+@pytest.mark.parametrize("backend", ["lightgbm", "xgboost"])
+def test_two_workers_train_the_model_of_one(client, backend):
+    model = fit(client, arrays(), ranker(backend, "weighted_pl"))
+    alone = ranker(backend, "weighted_pl").fit(TRAIN.X, TRAIN.y, TRAIN.qid)
+    assert isinstance(model, TreeRanker)
+    assert model.n_estimators_ == 8
+    assert model.n_features_in_ == TRAIN.n_features
+    score, expected = (m.score(TRAIN.X, TRAIN.y, TRAIN.qid) for m in (model, alone))
+    assert expected > UNTRAINED + 0.15
+    assert score == pytest.approx(expected, abs=0.03)
+    assert distributed.evaluate(client, model, arrays()) == pytest.approx(score, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", registry)
+def test_gradients_of_the_parts_are_those_of_the_whole(client, name):
+    """Label set, squared-error term and scale come from all documents: nothing depends on the partition."""
+    parts = gather_parts(client, arrays(), "label", "qid", None, "repartition")
+    objective = _common_objective(client, ranker("lightgbm", name), parts)
+    alone = ranker("lightgbm", name)._objective(TRAIN.queries)
+    scores = np.random.default_rng(0).normal(size=TRAIN.n_documents)
+    score_of = {tuple(x): s for x, s in zip(TRAIN.X.tolist(), scores, strict=True)}
+    gradients = np.transpose(alone.loss.bind(TRAIN.queries).gradient_hessian(scores))
+    whole = {tuple(x): g for x, g in zip(TRAIN.X.tolist(), gradients, strict=True)}
+    assert objective.scale == alone.scale
+    seen = 0
+    for part in client.gather(parts.futures):
+        f = np.array([score_of[tuple(x)] for x in part.X.tolist()])
+        pieces = np.transpose(objective.loss.bind(part.queries()).gradient_hessian(f))
+        np.testing.assert_array_equal(pieces, [whole[tuple(x)] for x in part.X.tolist()])
+        seen += len(f)
+    assert seen == TRAIN.n_documents
+
+
+def test_label_set_reaches_every_loss():
+    grades = (0.0, 1.0, 4.0)
+    assert with_grades(WeightedPL(), grades) == WeightedPL(grades=grades)
+    assert with_grades(WeightedPL(grades=(0, 4)), grades) == WeightedPL(grades=(0, 4))
+    total = with_grades(WeightedPL() + 0.5 * ListMLE(), grades)
+    assert total.terms[0] == (1.0, WeightedPL(grades=grades))
+
+
+def test_split_queries_are_moved_or_refused(client):
+    with pytest.raises(ValueError, match=r"query \d+ has rows in the partitions 0, 1, and \d other queries are split"):
+        fit(client, arrays(), ranker("lightgbm"), split="refuse")
+    parts = gather_parts(client, arrays(), "label", "qid", None, "repartition")
+    got = client.gather(parts.futures)
+    assert sorted(q for part in got for q in np.unique(part.qid)) == sorted(set(TRAIN.qid.tolist()))
+    for part in got:
+        for query in np.unique(part.qid):
+            # All rows of the query, in the order that they had.
+            np.testing.assert_array_equal(part.X[part.qid == query], TRAIN.X[TRAIN.qid == query])
+
+
+def test_scattered_queries(client):
+    order = np.random.default_rng(0).permutation(TRAIN.n_documents)
+    shuffled = [da.from_array(a[order], chunks=(CHUNK, *[-1] * (a.ndim - 1))) for a in (TRAIN.X, TRAIN.y, TRAIN.qid)]
+    parts = client.gather(gather_parts(client, tuple(shuffled), "label", "qid", None, "repartition").futures)
+    assert sum(part.queries().n_queries for part in parts) == TRAIN.n_queries
+    assert max(len(part.y) for part in parts) < 2 * CHUNK
+    inside = [da.from_array(a[order], chunks=(-1,) * a.ndim) for a in (TRAIN.X, TRAIN.y, TRAIN.qid)]
+    with pytest.raises(ValueError, match="in partition 0 the rows of a query are not adjacent"):
+        gather_parts(client, tuple(inside), "label", "qid", None, "refuse")
+
+
+def test_frames_from_parquet_with_categories_and_weights(client, tmp_path):
+    frame = TRAIN.to_frame()
+    frame["kind"] = pd.Categorical(np.where(TRAIN.y > 1, "good", "poor"))
+    frame["weight"] = np.repeat(1.0 + np.arange(TRAIN.n_queries) % 2, TRAIN.queries.sizes)
+    dd.from_pandas(frame, npartitions=3, sort=False).to_parquet(tmp_path / "data")
+    data = dd.read_parquet(tmp_path / "data").categorize()
+    model = fit(client, data, ranker("lightgbm"), weight="weight")
+    assert model.feature_names_in_.tolist() == [*TRAIN.names, "kind"]
+    assert model.score(frame.drop(columns=["label", "weight"]), TRAIN.y) > UNTRAINED + 0.25
+    with pytest.raises(ValueError, match="XGBoost's Dask engine takes no weights"):
+        fit(client, data, ranker("xgboost"), weight="weight")
+    with pytest.raises(ValueError, match="the data has no column 'grade'"):
+        fit(client, data, ranker("lightgbm"), label="grade")
+
+
+def test_categories_that_differ_are_refused(client):
+    frames = [
+        pd.DataFrame({"qid": [q, q], "label": [0.0, 1.0], "kind": pd.Categorical(list(kinds))})
+        for q, kinds in ((1, "ab"), (2, "cd"))
+    ]
+    data = dd.from_delayed(
+        [client.submit(pd.DataFrame, frame) for frame in frames], meta=frames[0].iloc[:0], verify_meta=False
+    )
+    with pytest.raises(ValueError, match=r"column 'kind' has other categories in partition 1 .* data.categorize\(\)"):
+        fit(client, data, ranker("lightgbm"))
+
+
+def test_letor_files(client, tmp_path):
+    paths = [write_letor(TRAIN.select(np.arange(q, 90, 3)), tmp_path / f"{q}.txt.gz") for q in range(3)]
+    data = distributed.read_letor([str(path) for path in paths], n_features=TRAIN.n_features)
+    assert data.npartitions == 3
+    model = fit(client, data, ranker("xgboost"))
+    assert distributed.evaluate(client, model, data, "mrr") > 0.7
+
+
+@pytest.mark.parametrize("backend", ["lightgbm", "xgboost"])
+def test_early_stopping_over_the_cluster(client, backend):
+    model = fit(
+        client, arrays(), ranker(backend, n_estimators=15, learning_rate=0.5), eval_data=arrays(),
+        eval_metric=["ndcg@5", "mrr"], early_stopping_rounds=2,
+    )  # fmt: skip
+    values = model.evals_result_["valid_0"]["ndcg@5"]
+    assert model.n_estimators_ == int(np.argmax(values)) + 1
+    for metric in (metrics.NDCG(5), metrics.MRR()):
+        expected = metric.mean(model.predict(TRAIN.X), TRAIN.queries)
+        assert model.evals_result_["valid_0"][metric.name][model.n_estimators_ - 1] == pytest.approx(expected, abs=1e-6)
+
+
+def test_rounds_to_keep():
+    assert _rounds_to_keep(metrics.MRR(), [0.1, 0.3, 0.2, 0.2, 0.9], 2) == 2
+    assert _rounds_to_keep(metrics.MRR(), [0.1, 0.3, 0.2, 0.2, 0.9], 3) == 5
+    assert _rounds_to_keep(metrics.MRR(), [0.1, 0.2], 3) == 2
+
+
+def test_wrong_data_is_named(client):
+    with pytest.raises(TypeError, match=r"data must be a Dask DataFrame .* or a tuple"):
+        fit(client, TRAIN.to_frame(), ranker("lightgbm"))
+    with pytest.raises(ValueError, match='split must be "repartition" or "refuse"'):
+        fit(client, arrays(), ranker("lightgbm"), split="maybe")
+    with pytest.raises(ValueError, match="early_stopping_rounds needs eval_data"):
+        fit(client, arrays(), ranker("lightgbm"), early_stopping_rounds=2)
+    with pytest.raises(ValueError, match="Unknown parameter: no_such"):
+        fit(client, arrays(), ranker("lightgbm", no_such=1))
+
+
+def test_a_scale_by_hand_stays(client):
+    model = fit(client, arrays(), ranker("lightgbm", Objective(loss=ListMLE(), scale=3.0), pointwise=0))
+    assert model.objective_ == Objective(loss=ListMLE(), scale=3.0)
+
+
+@pytest.mark.parametrize("backend", ["lightgbm", "xgboost"])
+def test_a_killed_worker_is_an_error_and_no_hang(backend):
+    tasks = {"lightgbm": "_train_part", "xgboost": "fn"}
+
+    def kill_while_training(client, pid):
+        while not all(any(str(k).startswith(tasks[backend]) for k in keys) for keys in client.processing().values()):
+            time.sleep(0.1)
+        time.sleep(0.5)
+        os.kill(pid, signal.SIGKILL)
+
+    with two_workers() as client:
+        pid = next(iter(client.run(os.getpid).values()))
+        killer = threading.Thread(target=kill_while_training, args=(client, pid), daemon=True)
+        killer.start()
+        begin = time.monotonic()
+        with pytest.raises(RuntimeError, match=r"the worker tcp://127.0.0.1:\d+ was lost; no model was made"):
+            fit(client, arrays(), ranker(backend, n_estimators=100_000, learning_rate=1e-4))
+        killer.join(timeout=10)
+        assert time.monotonic() - begin < 110  # before the timeout would have ended it

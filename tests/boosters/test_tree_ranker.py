@@ -1,0 +1,511 @@
+"""TreeRanker: both hosts, every way to pass queries, scikit-learn's searches, files, early stopping, batches."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import ClassVar
+
+import lightgbm as lgb
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost as xgb
+from scipy.sparse import csr_matrix
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import boostlist
+from boostlist import Queries, TreeRanker, metrics
+from boostlist.boosters import Objective
+from boostlist.boosters.batches import batch_bounds
+from boostlist.datasets import make_ranking
+from boostlist.losses import CsListMLE, ListMLE, Pointwise, WeightedPL, registry
+from boostlist.model_selection import QueryKFold
+
+DATA = make_ranking(160, docs=12, n_features=12, noise=0.5, seed=5)
+TRAIN, TEST = DATA.select(np.arange(100)), DATA.select(np.arange(100, 160))
+UNTRAINED = metrics.NDCG(10).mean(np.zeros(TEST.n_documents), TEST.queries)
+
+both_hosts = pytest.mark.parametrize("backend", ["lightgbm", "xgboost"])
+
+
+def ranker(backend="lightgbm", objective="cs_listmle", **params):
+    return TreeRanker(objective, backend=backend, **({"n_estimators": 12, "learning_rate": 0.2, "n_jobs": 1} | params))
+
+
+def fitted(backend="lightgbm", objective="cs_listmle", **params):
+    return ranker(backend, objective, **params).fit(TRAIN.X, TRAIN.y, TRAIN.qid)
+
+
+def frame(data):
+    """Features and query ids as a user keeps them."""
+    return data.to_frame().drop(columns="label")
+
+
+@both_hosts
+@pytest.mark.parametrize("name", registry)
+def test_every_objective_learns(backend, name):
+    model = fitted(backend, name)
+    bound = model.objective_.loss.bind(TRAIN.queries)
+    assert bound.value(model.predict(TRAIN.X)) < bound.value(np.zeros(TRAIN.n_documents))
+    assert model.score(TEST.X, TEST.y, TEST.qid) > UNTRAINED + 0.1
+    assert model.n_estimators_ == 12
+
+
+@pytest.mark.parametrize("objective", ["cs_listmle", "weighted_pl"])
+def test_hosts_agree_in_quality(objective):
+    scores = [
+        fitted(backend, objective, n_estimators=60, learning_rate=0.1).score(TEST.X, TEST.y, TEST.qid)
+        for backend in ("lightgbm", "xgboost")
+    ]
+    assert min(scores) > UNTRAINED + 0.25
+    assert abs(scores[0] - scores[1]) < 0.02
+
+
+def test_is_lightgbm_with_the_objective():
+    model = fitted(pointwise=0, min_child_weight=5, reg_lambda=2)
+    params = {
+        "objective": CsListMLE(),
+        "learning_rate": 0.2,
+        "num_leaves": 15,
+        "min_sum_hessian_in_leaf": 5,
+        "min_data_in_leaf": 1,
+        "lambda_l2": 2,
+        "verbose": -1,
+        "num_threads": 1,
+        "deterministic": True,
+        "force_col_wise": True,
+    }
+    bare = lgb.train(params, lgb.Dataset(TRAIN.X, TRAIN.y, group=TRAIN.queries.sizes), 12)
+    np.testing.assert_array_equal(model.predict(TEST.X), bare.predict(TEST.X))
+
+
+def test_is_xgboost_with_the_objective():
+    model = fitted("xgboost", pointwise=0, min_child_weight=5, reg_lambda=2)
+    params = {
+        "eta": 0.2,
+        "max_leaves": 15,
+        "max_depth": 0,
+        "max_bin": 255,
+        "grow_policy": "lossguide",
+        "tree_method": "hist",
+        "min_child_weight": 5,
+        "lambda": 2,
+        "base_score": 0,
+        "nthread": 1,
+    }
+    bare = xgb.train(params, xgb.DMatrix(TRAIN.X, TRAIN.y, group=TRAIN.queries.sizes), 12, obj=CsListMLE())
+    np.testing.assert_array_equal(model.predict(TEST.X), bare.predict(xgb.DMatrix(TEST.X)))
+
+
+def test_pointwise_term_has_its_share_of_the_curvature():
+    objective = fitted(pointwise=0.3).objective_
+    (_, loss), (factor, term) = objective.loss.terms
+    zeros = np.zeros(TRAIN.n_documents)
+    diag = loss.bind(TRAIN.queries).gradient_hessian(zeros)[1]
+    assert term == Pointwise(centred=True)
+    assert factor == pytest.approx(0.3 * diag[diag > 0].mean(), rel=1e-6)
+    total = objective.loss.bind(TRAIN.queries).gradient_hessian(zeros)[1]
+    assert objective.scale == pytest.approx(1 / total[total > 0].mean(), rel=1e-6)
+
+
+def test_pointwise_targets_never_swamp_the_loss():
+    y = TRAIN.y * 2
+    terms = ranker().fit(TRAIN.X, y, TRAIN.qid).objective_.loss.terms
+    assert terms[1][1] == Pointwise(targets="linear", centred=True)
+    assert ranker(objective="listmle").fit(TRAIN.X, TRAIN.y * 100, TRAIN.qid).objective_.loss == ListMLE()
+
+
+@both_hosts
+def test_objectives_by_name_loss_and_scale(backend):
+    expected = fitted(backend, "weighted_pl").predict(TEST.X)
+    np.testing.assert_array_equal(fitted(backend, WeightedPL()).predict(TEST.X), expected)
+    np.testing.assert_array_equal(fitted(backend, Objective(loss=WeightedPL())).predict(TEST.X), expected)
+    assert fitted(backend, WeightedPL().objective(scale=2)).objective_.scale == 2
+    with pytest.raises(TypeError, match="objective must be a loss of boostlist, its name"):
+        fitted(backend, 3)
+
+
+@pytest.mark.parametrize(("backend", "name"), [("lightgbm", "lambdarank"), ("xgboost", "rank:ndcg")])
+def test_host_objectives(backend, name):
+    model = fitted(backend, name)
+    assert model.objective_ == name
+    assert model.score(TEST.X, TEST.y, TEST.qid) > UNTRAINED + 0.1
+    native = (
+        lgb.LGBMRanker(n_estimators=12, learning_rate=0.2, num_leaves=15, verbose=-1, n_jobs=1)
+        if backend == "lightgbm"
+        else xgb.XGBRanker(
+            n_estimators=12, learning_rate=0.2, max_leaves=15, max_depth=0, grow_policy="lossguide", max_bin=255,
+            objective=name, base_score=0, n_jobs=1,
+        )
+    )  # fmt: skip
+    native.fit(TRAIN.X, TRAIN.y, group=TRAIN.queries.sizes)
+    np.testing.assert_allclose(model.predict(TEST.X), native.predict(TEST.X), rtol=1e-6, atol=1e-6)
+
+
+def test_unknown_objective_is_refused_by_the_host():
+    with pytest.raises(lgb.basic.LightGBMError, match="Unknown objective type name: no_such"):
+        fitted(objective="no_such")
+    with pytest.raises(xgb.core.XGBoostError, match="Unknown objective function"):
+        fitted("xgboost", objective="no_such")
+
+
+def test_unknown_parameters_are_refused():
+    with pytest.raises(ValueError, match="Unknown parameter: no_such"):
+        fitted(no_such=1)
+    with pytest.raises(ValueError, match=r'Parameters: \{ "no_such" \} are not used'):
+        fitted("xgboost", no_such=1)
+    with pytest.raises(ValueError, match='backend must be "lightgbm" or "xgboost", got \'catboost\''):
+        fitted("catboost")
+
+
+@both_hosts
+def test_qid_group_and_column_are_the_same(backend):
+    by_qid = fitted(backend).predict(TEST.X)
+    by_group = ranker(backend).fit(TRAIN.X, TRAIN.y, group=TRAIN.queries.sizes)
+    by_column = ranker(backend).fit(frame(TRAIN), TRAIN.y)
+    np.testing.assert_array_equal(by_group.predict(TEST.X), by_qid)
+    np.testing.assert_array_equal(by_column.predict(frame(TEST)), by_qid)
+    assert by_column.feature_names_in_.tolist() == list(TRAIN.names)
+    assert by_column.score(frame(TEST), TEST.y) == by_group.score(TEST.X, TEST.y, TEST.qid)
+    with pytest.raises(ValueError, match=r"TreeRanker.fit needs the query of each row: .*metadata routing"):
+        ranker(backend).fit(TRAIN.X, TRAIN.y)
+    with pytest.raises(ValueError, match=r"reappears at row \d+"):
+        ranker(backend).fit(TRAIN.X, TRAIN.y, np.arange(TRAIN.n_documents) % 7)
+
+
+@both_hosts
+def test_categorical_columns(backend):
+    rng = np.random.default_rng(0)
+    kinds = np.array(["book", "film", "song", "game", "play"])
+    kind = rng.choice(kinds, TRAIN.n_documents)
+    # Only an unordered split tells these from the rest.
+    y = np.isin(kind, ["book", "song", "play"]).astype(float)
+    X = pd.DataFrame({"kind": pd.Categorical(kind, kinds), "noise": rng.normal(size=len(y)), "qid": TRAIN.qid})
+    model = ranker(backend, num_leaves=2).fit(X, y)
+    assert model.score(X, y) == 1.0
+    assert model.feature_importances_[0] > 0.99
+
+
+def test_sparse_equals_dense_in_lightgbm():
+    X = np.where(TRAIN.X > 0.5, TRAIN.X, 0)
+    dense = ranker().fit(X, TRAIN.y, TRAIN.qid).predict(X)
+    np.testing.assert_array_equal(ranker().fit(csr_matrix(X), TRAIN.y, TRAIN.qid).predict(csr_matrix(X)), dense)
+
+
+def test_sparse_zeros_are_missing_in_xgboost():
+    X = np.where(TRAIN.X > 0.5, TRAIN.X, 0)
+    model = ranker("xgboost").fit(csr_matrix(X), TRAIN.y, TRAIN.qid)
+    missing = np.where(X == 0, np.nan, X)
+    np.testing.assert_array_equal(model.predict(csr_matrix(X)), model.predict(missing))
+
+
+@both_hosts
+def test_missing_features_train_and_infinite_ones_do_not(backend):
+    X = TRAIN.X.copy()
+    X[::3, 0] = np.nan
+    assert np.isfinite(ranker(backend).fit(X, TRAIN.y, TRAIN.qid).predict(X)).all()
+    X[7, 2] = np.inf
+    with pytest.raises(ValueError, match="X is inf in row 7, feature 2"):
+        ranker(backend).fit(X, TRAIN.y, TRAIN.qid)
+
+
+@both_hosts
+def test_weights_by_query_and_by_document(backend):
+    weight = 1.0 + np.arange(TRAIN.n_queries) % 3
+    by_document = np.repeat(weight, TRAIN.queries.sizes)
+    a = ranker(backend).fit(TRAIN.X, TRAIN.y, TRAIN.qid, sample_weight=weight)
+    b = ranker(backend).fit(TRAIN.X, TRAIN.y, TRAIN.qid, sample_weight=by_document)
+    np.testing.assert_array_equal(a.predict(TEST.X), b.predict(TEST.X))
+    assert not np.array_equal(a.predict(TEST.X), fitted(backend).predict(TEST.X))
+    uneven = 1.0 + np.arange(TRAIN.n_documents) % 2
+    c = ranker(backend).fit(TRAIN.X, TRAIN.y, TRAIN.qid, sample_weight=uneven)
+    assert not np.array_equal(c.predict(TEST.X), fitted(backend).predict(TEST.X))
+    with pytest.raises(ValueError, match=r"sample_weight has shape \(3,\); give one weight for each of the"):
+        ranker(backend).fit(TRAIN.X, TRAIN.y, TRAIN.qid, sample_weight=[1, 2, 3])
+
+
+def test_uneven_weights_are_refused_by_xgboosts_own_objective():
+    with pytest.raises(ValueError, match="rank:ndcg takes one weight a query"):
+        ranker("xgboost", "rank:ndcg").fit(
+            TRAIN.X, TRAIN.y, TRAIN.qid, sample_weight=1.0 + np.arange(TRAIN.n_documents) % 2
+        )
+
+
+@both_hosts
+def test_history_is_the_metric_of_the_predictions(backend):
+    chosen = ["ndcg@5", metrics.MRR()]
+    model = ranker(backend).fit(
+        TRAIN.X, TRAIN.y, TRAIN.qid,
+        eval_set=[(TRAIN.X, TRAIN.y, TRAIN.qid), (TEST.X, TEST.y, TEST.qid)], eval_metric=chosen,
+    )  # fmt: skip
+    for name, data in (("valid_0", TRAIN), ("valid_1", TEST)):
+        for metric in (metrics.NDCG(5), metrics.MRR()):
+            values = model.evals_result_[name][metric.name]
+            assert len(values) == 12
+            assert values[-1] == pytest.approx(metric.mean(model.predict(data.X), data.queries), abs=1e-6)
+
+
+@dataclass(frozen=True)
+class Badness(metrics.NDCG):
+    """NDCG to be made small, to see that the direction is the metric's own."""
+
+    prefix: ClassVar[str] = "badness"
+    higher_is_better: ClassVar[bool] = False
+
+
+@both_hosts
+@pytest.mark.parametrize("metric", [metrics.ERR(5, max_grade=4), metrics.MRR(), Badness(10)], ids=lambda m: m.name)
+def test_early_stopping_goes_in_the_direction_of_the_metric(backend, metric):
+    model = ranker(backend, n_estimators=60, learning_rate=0.5).fit(
+        TRAIN.X, TRAIN.y, TRAIN.qid,
+        eval_set=[(TRAIN.X, TRAIN.y, TRAIN.qid), (TEST.X, TEST.y, TEST.qid)],
+        eval_metric=metric, early_stopping_rounds=4,
+    )  # fmt: skip
+    values = model.evals_result_["valid_1"][metric.name]
+    best = int(np.argmax(values) if metric.higher_is_better else np.argmin(values))
+    assert len(values) == best + 1 + 4
+    assert model.n_estimators_ == best + 1
+    assert metric.mean(model.predict(TEST.X), TEST.queries) == pytest.approx(values[best], abs=1e-6)
+
+
+def test_early_stopping_needs_data():
+    with pytest.raises(ValueError, match="early_stopping_rounds needs data to evaluate on"):
+        ranker().fit(TRAIN.X, TRAIN.y, TRAIN.qid, early_stopping_rounds=3)
+    with pytest.raises(ValueError, match=r"eval_set\[0\] must be \(X, y, qid\)"):
+        ranker().fit(TRAIN.X, TRAIN.y, TRAIN.qid, eval_set=[TEST.X])
+    with pytest.raises(ValueError, match=r"TreeRanker.fit, eval_set\[0\] needs the query of each row"):
+        ranker().fit(TRAIN.X, TRAIN.y, TRAIN.qid, eval_set=[(TEST.X, TEST.y)])
+
+
+@both_hosts
+def test_host_parameters_reach_the_host(backend):
+    names = {
+        "lightgbm": {"monotone_constraints": [-1] + [0] * 11},
+        "xgboost": {"monotone_constraints": (-1, *[0] * 11)},
+    }
+    model = fitted(backend, **names[backend])
+    X = np.repeat(TEST.X[:20], 30, axis=0)
+    X[:, 0] = np.tile(np.linspace(-3, 3, 30), 20)
+    falls = np.diff(model.predict(X).reshape(20, 30), axis=1)
+    assert (falls <= 1e-6).all()
+    free = np.diff(fitted(backend).predict(X).reshape(20, 30), axis=1)
+    assert (free > 0.01).any()
+    # The host's own name wins over the translated one.
+    rate = {"lightgbm": {"shrinkage_rate": 0.05}, "xgboost": {"eta": 0.05}}[backend]
+    np.testing.assert_array_equal(fitted(backend, **rate).predict(X), fitted(backend, learning_rate=0.05).predict(X))
+
+
+@both_hosts
+def test_contributions_sum_to_the_score(backend):
+    model = fitted(backend)
+    contributions = model.predict(TEST.X, pred_contrib=True)
+    assert contributions.shape == (TEST.n_documents, 13)
+    np.testing.assert_allclose(contributions.sum(axis=1), model.predict(TEST.X), atol=1e-5)
+
+
+@both_hosts
+def test_same_seed_same_model(backend):
+    def predictions(seed):
+        return fitted(backend, subsample=0.6, colsample_bytree=0.7, random_state=seed).predict(TEST.X)
+
+    np.testing.assert_array_equal(predictions(1), predictions(1))
+    np.testing.assert_array_equal(predictions(np.random.RandomState(1)), predictions(np.random.RandomState(1)))
+    assert not np.array_equal(predictions(1), predictions(2))
+
+
+@both_hosts
+def test_rank(backend):
+    model = fitted(backend)
+    scores = model.predict(TEST.X)
+    expected = np.concatenate([
+        lo + np.argsort(-scores[lo:hi], kind="stable")
+        for lo, hi in zip(TEST.queries.start[:-1], TEST.queries.start[1:], strict=True)
+    ])  # fmt: skip
+    np.testing.assert_array_equal(model.rank(TEST.X, TEST.qid), expected)
+    np.testing.assert_array_equal(model.rank(TEST.X, group=TEST.queries.sizes), expected)
+    np.testing.assert_array_equal(model.rank(TEST.X[:9]), np.argsort(-scores[:9], kind="stable"))
+    with pytest.raises(ValueError, match="there are 3 query ids for"):
+        model.rank(TEST.X, [1, 1, 2])
+
+
+@both_hosts
+def test_importances(backend):
+    X = np.column_stack([np.zeros(TRAIN.n_documents), TRAIN.y])
+    np.testing.assert_array_equal(ranker(backend).fit(X, TRAIN.y, TRAIN.qid).feature_importances_, [0, 1])
+
+
+@pytest.mark.parametrize(("backend", "suffix"), [("lightgbm", ".txt"), ("xgboost", ".ubj"), ("xgboost", ".json")])
+class TestFiles:
+    def test_round_trip(self, backend, suffix, tmp_path):
+        objective = CsListMLE(k=5) + 0.2 * Pointwise()
+        model = ranker(backend, objective, random_state=1).fit(frame(TRAIN), TRAIN.y, eval_set=[(frame(TEST), TEST.y)])
+        loaded = boostlist.load(model.save(tmp_path / f"model{suffix}"))
+        np.testing.assert_array_equal(loaded.predict(frame(TEST)), model.predict(frame(TEST)))
+        assert loaded.get_params() == model.get_params()
+        assert (loaded.objective_, loaded.evals_result_) == (model.objective_, model.evals_result_)
+        assert loaded.n_estimators_ == 12
+        with pytest.raises(ValueError, match="feature names should match"):
+            loaded.predict(frame(TEST).drop(columns=TEST.names[0]))
+
+    def test_plain_hosts_read_it(self, backend, suffix, tmp_path):
+        model = fitted(backend)
+        path = str(model.save(tmp_path / f"model{suffix}"))
+        if backend == "lightgbm":
+            scores = lgb.Booster(model_file=path).predict(TEST.X)
+        else:
+            scores = xgb.Booster(model_file=path).predict(xgb.DMatrix(TEST.X))
+        np.testing.assert_array_equal(scores, model.predict(TEST.X))
+
+    def test_continues(self, backend, suffix, tmp_path):
+        loaded = boostlist.load(fitted(backend).save(tmp_path / f"model{suffix}"))
+        more = ranker(backend, n_estimators=8).fit(TRAIN.X, TRAIN.y, TRAIN.qid, init_model=loaded)
+        assert more.n_estimators_ == 20
+        np.testing.assert_allclose(more.predict(TEST.X), fitted(backend, n_estimators=20).predict(TEST.X), atol=1e-4)
+
+    def test_damaged_and_foreign_files(self, backend, suffix, tmp_path):
+        path = fitted(backend).save(tmp_path / f"model{suffix}")
+        content = path.read_bytes()
+        for length in (len(content) // 2, len(content) - 9):
+            path.write_bytes(content[:length])
+            with pytest.raises(ValueError, match="is damaged"):
+                boostlist.load(path)
+        fitted(backend).booster_.save_model(str(path))
+        with pytest.raises(ValueError, match=f"holds no TreeRanker but a plain model of {backend}"):
+            boostlist.load(path)
+
+    def test_a_failed_save_leaves_the_old_file(self, backend, suffix, tmp_path, monkeypatch):
+        path = fitted(backend).save(tmp_path / f"model{suffix}")
+        before = path.read_bytes()
+
+        def fail(*_):
+            raise OSError("no space left")
+
+        monkeypatch.setattr(os, "fsync", fail)
+        with pytest.raises(OSError, match="no space left"):
+            fitted(backend, n_estimators=2).save(path)
+        assert path.read_bytes() == before
+        assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_callable_cannot_be_saved(tmp_path):
+    model = fitted()
+    model.extra = print
+    with pytest.raises(ValueError, match=r"extra=.* cannot be saved"):
+        model.save(tmp_path / "model.txt")
+    assert not list(tmp_path.iterdir())
+
+
+@both_hosts
+def test_grid_search_by_column(backend):
+    search = GridSearchCV(
+        ranker(backend), {"num_leaves": [2, 15], "pointwise": [0.3]}, cv=QueryKFold(3), error_score="raise",
+        scoring=metrics.NDCG(10).scorer(),
+    )  # fmt: skip
+    search.fit(frame(TRAIN), TRAIN.y)
+    assert search.best_params_["num_leaves"] == 15
+    assert search.best_score_ > UNTRAINED + 0.1
+
+
+@both_hosts
+def test_search_by_routing_in_a_pipeline(backend):
+    with config_context(enable_metadata_routing=True):
+        model = make_pipeline(StandardScaler(), ranker(backend))
+        search = RandomizedSearchCV(
+            model,
+            {"treeranker__num_leaves": [4, 8]},
+            n_iter=2,
+            cv=QueryKFold(3),
+            error_score="raise",
+            scoring=metrics.NDCG(10).scorer(),
+        )
+        search.fit(TRAIN.X, TRAIN.y, qid=TRAIN.qid)
+        assert search.best_score_ > UNTRAINED + 0.1
+        assert search.score(TEST.X, TEST.y, qid=TEST.qid) > UNTRAINED + 0.1
+
+
+def test_pipeline_keeps_the_column():
+    model = make_pipeline(FunctionTransformer(lambda X: X.assign(more=0)), ranker()).fit(frame(TRAIN), TRAIN.y)
+    np.testing.assert_array_equal(model.predict(frame(TEST)), fitted().predict(TEST.X))
+    assert model.score(frame(TEST), TEST.y) == fitted().score(TEST.X, TEST.y, TEST.qid)
+
+
+def test_parameters_of_the_host_are_parameters():
+    model = ranker(extra_trees=True)
+    assert model.get_params()["extra_trees"] is True
+    assert clone(model).get_params() == model.get_params()
+    assert model.set_params(extra_trees=False, n_estimators=3).get_params()["extra_trees"] is False
+    assert model.n_estimators == 3
+    assert set(fitted().get_params()) == set(ranker().get_params())
+
+
+@both_hosts
+def test_batches_from_a_mapped_file(backend, tmp_path):
+    mapped = np.memmap(tmp_path / "X", np.float32, "w+", shape=TRAIN.X.shape)
+    mapped[:] = TRAIN.X
+    mapped.flush()
+    X = np.memmap(tmp_path / "X", np.float32, "r", shape=TRAIN.X.shape)
+    model = ranker(backend).fit(
+        X, TRAIN.y, TRAIN.qid, batch_rows=300, eval_set=[(TEST.X, TEST.y, TEST.qid)], early_stopping_rounds=12
+    )
+    whole = ranker(backend).fit(
+        TRAIN.X, TRAIN.y, TRAIN.qid, eval_set=[(TEST.X, TEST.y, TEST.qid)], early_stopping_rounds=12
+    )
+    # XGBoost merges the quantiles of batches, so that bins differ a little.
+    if backend == "lightgbm":
+        np.testing.assert_array_equal(model.predict(TEST.X), whole.predict(TEST.X))
+    assert model.score(TEST.X, TEST.y, TEST.qid) == pytest.approx(whole.score(TEST.X, TEST.y, TEST.qid), abs=0.03)
+    with pytest.raises(ValueError, match=r"batch_rows reads rows of an array, .* X is a DataFrame"):
+        ranker(backend).fit(frame(TRAIN), TRAIN.y, batch_rows=10)
+
+
+def test_batches_hold_whole_queries():
+    np.testing.assert_array_equal(batch_bounds(np.array([0, 4, 5, 9, 11]), 5), [0, 5, 11])
+    np.testing.assert_array_equal(batch_bounds(np.array([0, 4, 5, 9, 11]), 1), [0, 4, 5, 9, 11])
+    np.testing.assert_array_equal(batch_bounds(np.array([0, 4, 5, 9, 11]), 100), [0, 11])
+
+
+class OneList(TreeRanker):
+    """A ranker that scikit-learn's checks can call: without queries, all rows are one list; labels are lifted to 0."""
+
+    def fit(self, X, y, qid=None, group=None, **more):
+        y = np.asarray(y) if y is not None else None
+        if y is not None and y.dtype.kind in "fiu" and y.ndim == 1 and len(y):
+            y, group = y - min(y.min(), 0), [len(y)]
+        return super().fit(X, y, qid=qid, group=group, **more)
+
+    def score(self, X, y, qid=None, group=None):
+        return super().score(X, y - min(np.min(y), 0), group=[len(y)])
+
+
+EXPECTED_FAILURES = {
+    "check_complex_data": "complex labels are refused as labels, before complex features are",
+    "check_dtype_object": "labels that are not numbers are refused in boostlist's words",
+    "check_requires_y_none": "the missing y is named in boostlist's words",
+    "check_fit2d_1sample": "LightGBM refuses data in which no feature varies",
+}
+
+
+@parametrize_with_checks(
+    [OneList("listmle", backend=backend, n_estimators=3, n_jobs=1) for backend in ("lightgbm", "xgboost")],
+    expected_failed_checks=lambda estimator: {
+        name: why
+        for name, why in EXPECTED_FAILURES.items()
+        if name != "check_fit2d_1sample" or estimator.backend == "lightgbm"
+    },
+)
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def test_queries_of_the_metric_are_the_rankers():
+    """The score is the mean NDCG@10 of the predictions."""
+    model = fitted()
+    expected = metrics.NDCG(10).mean(model.predict(TEST.X), Queries.from_qid(TEST.y, TEST.qid))
+    assert model.score(TEST.X, TEST.y, TEST.qid) == expected
