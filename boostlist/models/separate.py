@@ -86,8 +86,8 @@ class SeparateRanker(ParametricRanker):
         c = self.C / queries.n_queries
         rng = np.random.default_rng(self.random_state)
         shapes = (Q.n_columns, self.d), (Z.n_columns, self.d)
-        # Entries of A q and B z of about unit size, for features that have it.
-        start = np.concatenate([rng.standard_normal(shape).ravel() / np.sqrt(shape[0]) for shape in shapes])
+        # Small enough for the penalty not to rule the first steps, yet away from the saddle at 0.
+        start = 0.1 * rng.standard_normal((Q.n_columns + Z.n_columns) * self.d)
 
         def matrices(w: FloatArray) -> tuple[FloatArray, FloatArray]:
             cut = shapes[0][0] * self.d
