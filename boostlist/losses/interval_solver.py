@@ -133,7 +133,8 @@ def chain(nodes, x, piece, rest, joined, c, m, y):  # type: ignore[no-untyped-de
 @kernel
 def _equilibrium(nodes, x, piece, rest, joined, c, m, y):  # type: ignore[no-untyped-def]
     """Fill y, the minimum of a piece under l <= u."""
-    joined[:nodes] = False
+    for i in range(nodes):
+        joined[i] = False
     crossed = True
     while crossed:
         chain(nodes, x, piece, rest, joined, c, m, y)
@@ -256,9 +257,12 @@ def solve(  # type: ignore[no-untyped-def]
                     at_high *= 0.5
                 else:
                     break
-            y[:nodes] = z[:nodes]
-        x[:nodes] = y[:nodes]
-        here[:, :nodes] = there[:, :nodes]
+            y, z = z, y
+        # Entry by entry: the assignment of slices takes several times as long to compile as the rest of this function.
+        for i in range(nodes):
+            x[i] = y[i]
+            for row in range(3):
+                here[row, i] = there[row, i]
         F = F_y
         if done:
             return F, step + 1
