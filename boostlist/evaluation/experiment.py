@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from boostlist.evaluation.folds import FoldFacts, Source
-from boostlist.evaluation.grids import Grid, settings
+from boostlist.evaluation.grids import Grid, label, settings
 from boostlist.evaluation.panel import Model
 from boostlist.evaluation.progress import Progress
 from boostlist.evaluation.storage import Result, Store
@@ -70,7 +70,10 @@ class Plan:
         """Return all tasks: fold by fold, so that what is there after an interruption compares all models."""
         by_model = {model: settings(model, self.grid) for model in self.models}
         return [
-            Task(model, fold, each) for fold in self.source.numbers for model in self.models for each in by_model[model]
+            Task(model, fold, each, label(each, by_model[model]))
+            for fold in self.source.numbers
+            for model in self.models
+            for each in by_model[model]
         ]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from boostlist._typing import FloatArray
 from boostlist.evaluation.summary import Entry, Summary
 from boostlist.evaluation.svg import BAD, GOOD, GRID, INK, MUTED, SURFACE, dashes, drawn, series
 from boostlist.evaluation.training import CURVE
@@ -47,28 +48,45 @@ def bars(summary: Summary) -> str:
 
 
 def differences(summary: Summary) -> str:
-    """Draw the difference of each model to the baseline with its confidence interval."""
+    """Draw the difference of each model to the baseline with its confidence interval; far ones as a number alone."""
     place, select = places(summary), summary.plan.select
-    entries = [entry for entry in summary.entries[::-1] if entry.against is not None]
+    compared = [(entry, entry.against) for entry in summary.entries[::-1] if entry.against is not None]
+    reach = _focus([max(abs(against.low), abs(against.high)) for _, against in compared])
 
     def draw(figure: Figure) -> None:
         axes = figure.add_subplot()
-        rows = np.arange(len(entries))
-        for row, entry in zip(rows, entries, strict=True):
-            assert entry.against is not None
-            low, high = entry.against.low, entry.against.high
+        for row, (entry, against) in enumerate(compared):
             colour = series(place[entry.name])
-            axes.hlines(row, low, high, color=colour, linewidth=6, alpha=0.35)
-            axes.plot([entry.against.difference], [row], "o", color=colour, markersize=6)
+            if abs(against.difference) > reach:
+                side = np.sign(against.difference)
+                axes.annotate(
+                    f"{'◂ ' if side < 0 else ''}{against.difference:+.3f}{' ▸' if side > 0 else ''}",
+                    (side * reach, row),
+                    va="center",
+                    ha="left" if side < 0 else "right",
+                    color=colour,
+                    fontsize=9,
+                )
+                continue
+            axes.hlines(row, against.low, against.high, color=colour, linewidth=6, alpha=0.35)
+            axes.plot([against.difference], [row], "o", color=colour, markersize=6)
         axes.axvline(0, color=MUTED, linewidth=1)
-        axes.set_yticks(rows, [entry.name for entry in entries])
+        axes.set_yticks(range(len(compared)), [entry.name for entry, _ in compared])
         axes.tick_params(axis="y", labelcolor=INK)
-        axes.set_ylim(-0.7, len(entries) - 0.3)
-        axes.set_xlabel(f"difference in {select} to {summary.plan.baseline.name}, with 95 % interval")
+        axes.set_xlim(-reach, reach)
+        axes.set_ylim(-0.7, len(compared) - 0.3)
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.set_xlabel(f"difference in {select}, with 95 % interval")
         axes.spines["left"].set_visible(False)
         axes.grid(axis="x")
 
-    return drawn("differences", _WIDTH, 48 + _ROW * len(entries), draw, f"difference of each model in {select}")
+    return drawn("differences", _WIDTH, 48 + _ROW * len(compared), draw, f"difference of each model in {select}")
+
+
+def _focus(extents: Sequence[float]) -> float:
+    """Return how far a scale must reach: models many times further away than the others would flatten these."""
+    near = [extent for extent in extents if extent <= 4 * float(np.median(extents))]
+    return 1.1 * max([*near, 1e-6])
 
 
 def ndcg_curves(summary: Summary) -> str:
@@ -90,8 +108,38 @@ def ndcg_curves(summary: Summary) -> str:
     return drawn("ndcg", _WIDTH, 270, draw, "NDCG at k of each model for k from 1 to 10")
 
 
+def ndcg_differences(summary: Summary) -> str | None:
+    """Draw NDCG@1 to NDCG@10 of each model minus that of the baseline, models far away left out of the picture."""
+    base = summary.baseline
+    others = [entry for entry in summary.complete() if entry is not base]
+    if base is None or base not in summary.complete() or not others:
+        return None
+    place = places(summary)
+    ranks = np.arange(1, len(CURVE) + 1)
+    level = np.array([base.mean(name) for name in CURVE])
+    curves = {entry.name: np.array([entry.mean(name) for name in CURVE]) - level for entry in others}
+    reach = _focus([float(np.abs(curve).max()) for curve in curves.values()])
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_subplot()
+        axes.axhline(0, color=MUTED, linewidth=1)
+        for name, curve in curves.items():
+            index = place[name]
+            axes.plot(ranks, curve, dashes(index), marker="o", markersize=3, color=series(index), gid=f"m{index}")
+        axes.set_xticks(ranks)
+        axes.set_ylim(-reach, reach)
+        axes.set_xlabel("k")
+        axes.set_ylabel(f"NDCG@k − {base.name}")
+        axes.grid(axis="y")
+
+    return drawn("ndcg-differences", _WIDTH, 270, draw, "NDCG at k of each model minus that of the baseline")
+
+
 def learning_curves(summary: Summary) -> str | None:
-    """Draw the selection metric on the validation part after each tree: mean over folds, and where each fold stopped."""
+    """Draw the selection metric on the validation part after each tree, mean over folds.
+
+    A fold that has stopped stays at the value of the trees it keeps.
+    """
     place, select = places(summary), summary.plan.select
     entries = [entry for entry in summary.entries if all(result.history.get("rounds") for result in entry.chosen)]
     if not entries:
@@ -99,26 +147,33 @@ def learning_curves(summary: Summary) -> str | None:
 
     def draw(figure: Figure) -> None:
         axes = figure.add_subplot()
-        lows, highs = [], []
-        for entry in entries[::-1]:
-            index = place[entry.name]
-            curves = [np.asarray(result.history["rounds"]) for result in entry.chosen]
-            shortest = min(map(len, curves))
-            average = np.mean([curve[:shortest] for curve in curves], axis=0)
-            axes.plot(np.arange(1, shortest + 1), average, dashes(index), color=series(index), gid=f"m{index}")
-            stops = [(r.chosen_rounds or len(c), c) for r, c in zip(entry.chosen, curves, strict=True)]
-            kept = [(n, c[min(n, len(c)) - 1]) for n, c in stops]
-            axes.plot(*zip(*kept, strict=True), "o", color=series(index), markersize=3, alpha=0.6, gid=f"m{index}")
-            lows.append(np.quantile(average, 0.1))
-            highs.append(max(average.max(), *(value for _, value in kept)))
-        spread = max(highs) - min(lows)
-        axes.set_ylim(min(lows) - 0.1 * spread, max(highs) + 0.08 * spread)
+        curves = {entry.name: _mean_curve(entry) for entry in entries}
+        for name, curve in reversed(curves.items()):
+            index = place[name]
+            axes.plot(np.arange(1, len(curve) + 1), curve, dashes(index), color=series(index), gid=f"m{index}")
+            axes.plot([len(curve)], [curve[-1]], "o", color=series(index), markersize=4, gid=f"m{index}")
+        # The first trees are so far below that they would flatten what the models differ in.
+        low = min(float(np.quantile(curve, 0.1)) for curve in curves.values())
+        high = max(float(curve.max()) for curve in curves.values())
+        if high > low:
+            axes.set_ylim(low - 0.1 * (high - low), high + 0.05 * (high - low))
         axes.set_xlabel("trees")
         axes.set_ylabel(f"{select} on validation")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(axis="y")
 
     return drawn("learning", _WIDTH, 270, draw, f"validation {select} of the tree models after each tree")
+
+
+def _mean_curve(entry: Entry) -> FloatArray:
+    longest = max(len(result.history["rounds"]) for result in entry.chosen)
+    curves = []
+    for result in entry.chosen:
+        curve = np.asarray(result.history["rounds"])
+        kept = curve[min(result.chosen_rounds or len(curve), len(curve)) - 1]
+        curves.append(np.append(curve, np.full(longest - len(curve), kept)))
+    average: FloatArray = np.mean(curves, axis=0)
+    return average
 
 
 def convergence(summary: Summary) -> str | None:
@@ -157,7 +212,7 @@ def convergence(summary: Summary) -> str | None:
 
 
 def win_loss(summary: Summary, a: Entry, b: Entry) -> str:
-    """Draw the difference of two models in each query, sorted: the static form of the plot that the page draws itself."""
+    """Draw the sorted differences of two models by query, for readers without the script that draws any two."""
     select = summary.plan.select
     difference = np.sort(a.pooled(select) - b.pooled(select))[::-1]
 
@@ -205,7 +260,7 @@ def families(summary: Summary) -> str | None:
         axes.grid(axis="x")
 
     count = sum(map(len, shared.values())) + 0.7 * len(shared)
-    return drawn("families", _WIDTH, 52 + _ROW * count, draw, "the same loss in different families")
+    return drawn("same-loss", _WIDTH, 52 + _ROW * count, draw, "the same loss in different families")
 
 
 def fold_values(summary: Summary, entries: Sequence[Entry]) -> str:

@@ -130,9 +130,9 @@ def _fold_numbers(folder: Path) -> tuple[int, ...]:
         load_folds(folder)  # checks the layout at once and reads nothing before it is asked for a fold
     except FileNotFoundError as error:
         raise ValueError(
-            f"{folder} is no data set: looked for the folders Fold1, Fold2, ... with train.txt, vali.txt and test.txt in "
-            f"each, for the files S1.txt to S{PARTS}.txt, and for train.txt, vali.txt and test.txt in the folder itself "
-            f"(.gz, .bz2 and .zst too); {error}"
+            f"{folder} is no data set: looked for the folders Fold1, Fold2, ... with train.txt, vali.txt and test.txt "
+            f"in each, for the files S1.txt to S{PARTS}.txt, and for train.txt, vali.txt and test.txt in the folder "
+            f"itself (.gz, .bz2 and .zst too); {error}"
         ) from error
     found = sorted(int(match[1]) for path in folder.iterdir() if (match := re.fullmatch(r"Fold(\d+)", path.name)))
     parts = any(folder.glob("S1.txt*"))

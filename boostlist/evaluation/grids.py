@@ -10,7 +10,7 @@ import difflib
 import itertools
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +37,9 @@ SMALL: Grid = {
     "lightgbm": _TREES,
     "xgboost": _TREES,
     "linear": {"C": [0.1, 10.0, 1000.0], **_ZSCORE},
-    "kernel": {"C": [10.0, 100.0], "n_landmarks": [200], **_ZSCORE},
-    "quadratic": {"C": [0.1, 10.0], **_ZSCORE},
-    "ranksvm": {"C": [0.1, 10.0, 1000.0], **_ZSCORE},
+    "kernel": {"C": [100.0, 1000.0, 10000.0], "n_landmarks": [300], **_ZSCORE},
+    "quadratic": {"C": [1.0, 100.0], "rho": [0.05], **_ZSCORE},
+    "ranksvm": {"C": [0.1, 10.0, 1000.0], "normalize": ["pairs"], **_ZSCORE},
     "rankcosine": {**_ZSCORE},
 }
 
@@ -47,9 +47,9 @@ FULL: Grid = {
     "lightgbm": _ALL_TREES,
     "xgboost": _ALL_TREES,
     "linear": {"C": [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0], **_EITHER},
-    "kernel": {"C": [1.0, 10.0, 100.0, 1000.0], "n_landmarks": [500], **_EITHER},
-    "quadratic": {"C": [0.01, 0.1, 1.0, 10.0, 100.0], **_EITHER},
-    "ranksvm": {"C": [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0], **_EITHER},
+    "kernel": {"C": [1.0, 10.0, 100.0, 1000.0, 10000.0, 100000.0], "n_landmarks": [1000], **_EITHER},
+    "quadratic": {"C": [0.01, 0.1, 1.0, 10.0, 100.0], "rho": [0.02, 0.05, 0.15], **_EITHER},
+    "ranksvm": {"C": [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0], "normalize": ["pairs"], **_EITHER},
     "rankcosine": {**_EITHER},
 }
 
@@ -94,6 +94,19 @@ def settings(model: Model, grid: Grid) -> list[dict[str, Any]]:
     axes = dict(grid.get(model.name, grid[model.family]))
     axes |= {name: [value] for name, value in model.estimator_options().items()}
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+
+
+def label(setting: Mapping[str, Any], among: Sequence[Mapping[str, Any]]) -> str:
+    """Return what tells a setting from the others, as text."""
+    varied = [name for name in setting if any(other.get(name) != setting[name] for other in among)]
+    return as_text({name: setting[name] for name in varied})
+
+
+def as_text(setting: Mapping[str, Any]) -> str:
+    """Return a setting as text."""
+    return ", ".join(
+        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in setting.items()
+    )
 
 
 def _representative(section: str, path: Path) -> Model:

@@ -1,7 +1,7 @@
 """Models by name: ``family:loss?parameter=value&...``, such as ``lightgbm:cs_listmle`` or ``kernel:listnet?C=10``.
 
-A parameter after the question mark is one of the loss if the loss has one of that name, else one of the estimator. It is
-fixed: the grid does not vary it. ``family:all`` stands for every loss in that family, ``all`` for all of them.
+A parameter after the question mark is one of the loss if the loss has one of that name, else one of the estimator. It
+is fixed: the grid does not vary it. ``family:all`` stands for every loss in that family, ``all`` for all of them.
 """
 
 from __future__ import annotations

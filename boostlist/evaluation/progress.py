@@ -6,8 +6,8 @@ import shutil
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any, TextIO
+from collections.abc import Sequence
+from typing import TextIO
 
 from boostlist.evaluation.storage import Result, setting_key
 from boostlist.evaluation.training import Failure, Task
@@ -64,7 +64,7 @@ class Progress:
         self._running.remove(task)
         self._left.remove(task)
         self._seconds[task.model.name].append(time.monotonic() - self._begun.pop(id(task)))
-        what = f"{task.model.name}  fold {task.fold}  {shown(task.setting)}".rstrip()
+        what = f"{task.model.name}  fold {task.fold}  {task.label}".rstrip()
         if isinstance(came, Failure):
             self._line(f"{self._count()} {what}  failed: {came.reason}")
         else:
@@ -78,15 +78,16 @@ class Progress:
         self._erase()
 
     def seconds_left(self) -> float | None:
-        """Estimate the time left: each task takes as long as those of its model did, else as the average task did."""
+        """Estimate the time left: each task takes as long as those of its model did, else as the usual task did."""
         known = [seconds for times in self._seconds.values() for seconds in times]
-        if not known:
+        # The first tasks of each process include its start, and compilation.
+        if len(known) < 3 * self._jobs:
             return None
-        average = statistics.fmean(known)
-        cost = {name: statistics.fmean(times) for name, times in self._seconds.items()}
-        total = sum(cost.get(task.model.name, average) for task in self._left)
+        usual = statistics.median(known)
+        cost = {name: statistics.median(times) for name, times in self._seconds.items()}
+        total = sum(cost.get(task.model.name, usual) for task in self._left)
         now = time.monotonic()
-        spent = sum(min(now - self._begun[id(task)], cost.get(task.model.name, average)) for task in self._running)
+        spent = sum(min(now - self._begun[id(task)], cost.get(task.model.name, usual)) for task in self._running)
         return max(0.0, total - spent) / self._jobs
 
     def _note(self, result: Result) -> None:
@@ -124,7 +125,7 @@ class Progress:
         filled = round(_BAR * (total - len(self._left)) / max(1, total))
         lines = [f"{'━' * filled}{'╌' * (_BAR - filled)} {self._count()}  {self._times()}"]
         for i, task in enumerate(self._running):
-            lines.append(f"{'now ' if not i else '    '}  {task.model.name}  fold {task.fold}  {shown(task.setting)}")
+            lines.append(f"{'now ' if not i else '    '}  {task.model.name}  fold {task.fold}  {task.label}")
         leader = self._leader()
         if leader:
             lines.append(f"best  {leader}")
@@ -145,13 +146,6 @@ class Progress:
             self._erase()
             self._stream.write(f"{text}\n")
             self._stream.flush()
-
-
-def shown(setting: Mapping[str, Any]) -> str:
-    """Return a setting as text."""
-    return ", ".join(
-        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in setting.items()
-    )
 
 
 def clock(seconds: float) -> str:

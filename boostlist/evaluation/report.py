@@ -16,9 +16,9 @@ import numpy as np
 
 from boostlist._version import __version__
 from boostlist.evaluation import tables
-from boostlist.evaluation.progress import shown
+from boostlist.evaluation.grids import as_text as setting_text
 from boostlist.evaluation.storage import write_atomically
-from boostlist.evaluation.summary import Bin, Entry, Summary
+from boostlist.evaluation.summary import DECIMALS, Bin, Entry, Summary
 
 _LIBRARIES = ("jinja2", "matplotlib", "pyarrow")
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "lightgbm", "xgboost", "xgboost-cpu", "matplotlib")
@@ -75,6 +75,7 @@ def render(summary: Summary, command: str, jobs: int) -> str:
         "bars": figures.bars(summary),
         "differences": figures.differences(summary) if any(entry.against for entry in summary.entries) else None,
         "ndcg": figures.ndcg_curves(summary),
+        "ndcg_differences": figures.ndcg_differences(summary),
         "learning": figures.learning_curves(summary),
         "convergence": figures.convergence(summary),
         "win_loss": figures.win_loss(summary, *pair) if pair else None,
@@ -88,13 +89,13 @@ def render(summary: Summary, command: str, jobs: int) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"setting": shown, "duration": tables.duration}
+    environment.filters |= {"setting": setting_text, "duration": tables.duration}
     return environment.get_template("report.html").render(
         summary=summary,
         plan=summary.plan,
         place=figures.places(summary),
-        svg={name: None if svg is None else Markup(svg) for name, svg in drawings.items()},  # noqa: S704
-        data=Markup(_embedded(summary, pair)),  # noqa: S704
+        svg={name: None if svg is None else Markup(svg) for name, svg in drawings.items()},
+        data=Markup(_embedded(summary, pair)),
         tables=tables,
         verdict=verdict(summary),
         sides=sides,
@@ -187,7 +188,11 @@ def _breakdown(title: str, bins: list[Bin], summary: Summary, base: Entry) -> Br
 def _cell(difference: Any) -> Cell:
     average = float(np.nanmean(difference))
     error = float(np.nanstd(difference, ddof=1) / np.sqrt(len(difference))) if len(difference) > 1 else float("inf")
-    return Cell(f"{average:+.3f}", float(np.clip(average / _FULL_COLOUR, -1, 1)), abs(average) > 1.96 * error > 0)
+    return Cell(
+        f"{average:+.3f}".replace("-", "−"),
+        float(np.clip(average / _FULL_COLOUR, -1, 1)),
+        abs(average) > 1.96 * error > 0,
+    )
 
 
 def _best(summary: Summary, kind: str) -> Entry | None:
@@ -204,7 +209,7 @@ def _embedded(summary: Summary, pair: tuple[Entry, Entry] | None) -> str:
         "qid": summary.fact("qid").tolist(),
         "documents": summary.fact("length").tolist(),
         "values": {
-            metric: [np.round(np.nan_to_num(entry.pooled(metric)), 4).tolist() for entry in entries]
+            metric: [np.round(np.nan_to_num(entry.pooled(metric)), DECIMALS).tolist() for entry in entries]
             for metric in summary.plan.metrics
         },
     }

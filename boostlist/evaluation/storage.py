@@ -117,8 +117,8 @@ class Store:
         if names:
             key = names[0]
             raise ValueError(
-                f"the output folder {self.folder} belongs to another experiment: its {key} is {found.get(key)!r}, here it "
-                f"is {self.identity[key]!r}. Choose another folder with --out, or delete its results with --fresh"
+                f"the output folder {self.folder} belongs to another experiment: its {key} is {found.get(key)!r}, here "
+                f"it is {self.identity[key]!r}. Choose another folder with --out, or delete its results with --fresh"
             )
 
     def path(self, model: str, fold: int, setting: Mapping[str, Any]) -> Path:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -22,7 +23,8 @@ from boostlist.evaluation.storage import Result
 from boostlist.evaluation.training import mean
 from boostlist.metrics import get as get_metric
 
-_TIE = 1e-9
+DECIMALS = 5
+"""Decimals of per-query values on the page."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,8 +240,9 @@ def _against(results: tuple[Result, ...], base: tuple[Result, ...], metric: str,
 
 
 def wins_losses(a: FloatArray, b: FloatArray) -> tuple[int, int]:
-    """Return in how many queries a is above b, and below."""
-    return int(np.sum(a > b + _TIE)), int(np.sum(a < b - _TIE))
+    """Return in how many queries a is above b, and below; values are equal that agree to `DECIMALS`."""
+    a, b = np.round(a, DECIMALS), np.round(b, DECIMALS)
+    return int(np.sum(a > b)), int(np.sum(a < b))
 
 
 def _quantile_bins(values: AnyArray, unit: str) -> list[Bin]:
@@ -247,7 +250,7 @@ def _quantile_bins(values: AnyArray, unit: str) -> list[Bin]:
     if len(cuts) < 2:
         return [Bin(f"{cuts[0]:g} {unit}", np.arange(len(values)))]
     bins = []
-    for i, (low, high) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
+    for i, (low, high) in enumerate(pairwise(cuts)):
         inside = (values >= low if i == 0 else values > low) & (values <= high)
         rows = np.flatnonzero(inside)
         if len(rows):

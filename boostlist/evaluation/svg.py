@@ -23,7 +23,7 @@ _VARIABLES = dict(
     zip((INK, MUTED, GRID, SURFACE, GOOD, BAD), ("ink", "muted", "grid", "surface", "good", "bad"), strict=True)
 )
 
-_STYLE: dict[str, Any] = {
+_STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "boostlist",
     "font.size": 9.5,
@@ -92,11 +92,13 @@ def _themed(text: str, name: str, title: str) -> str:
     assert box is not None
     head = f'<svg viewBox="{box[1]}" role="img" aria-label="{title}" id="{name}">'
     text = head + text[text.index(">") + 1 :]
+    # A model's lines, of which there may be several, are marked by a class; other ids stay ids.
+    text = re.sub(r'\bid="(m\d+)"', r'class="\1"', text)
     text = re.sub(r'\bid="(?!' + re.escape(name) + r'")', f'id="{name}-', text)
     text = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", text)
     text = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", text)
+    text = re.sub(r"font-family: [^;\"]*;? ?", "", text)
     text = re.sub(r"#fe00([0-9a-f]{2})", lambda found: f"var(--s{int(found[1], 16)})", text)
     for colour, variable in _VARIABLES.items():
         text = text.replace(colour, f"var(--{variable})")
-    # Matplotlib states font, weight and the like for every text; what differs from the page is its size alone.
     return re.sub(r"\n\s*", "\n", text).strip()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from boostlist.evaluation.progress import shown
+from boostlist.evaluation.grids import as_text as setting_text
 from boostlist.evaluation.storage import Result
 from boostlist.evaluation.summary import Entry, Summary, wins_losses
 from boostlist.evaluation.training import mean
@@ -80,9 +80,9 @@ def footnote(summary: Summary) -> str:
     queries = len(summary.entries[0].pooled(plan.select)) if summary.entries else 0
     folds = len(summary.folds)
     return (
-        f"Means over {queries:,} test queries of {folds} fold{'s' if folds > 1 else ''} of {plan.source.name}. Difference to "
-        f"{plan.baseline.name}; p: Fisher's randomization test over queries, Holm-corrected; * below 0.05. "
-        "Times: one training, one document scored."
+        f"Means over {queries:,} test queries of {folds} fold{'s' if folds > 1 else ''} of {plan.source.name}. "
+        f"Difference to {plan.baseline.name}; p: randomization test over queries, Holm-corrected; * below 0.05. "
+        "Times: to train one model on a fold, and to score one document."
     )
 
 
@@ -155,7 +155,7 @@ def result_frame(summary: Summary) -> pd.DataFrame:
         return {
             "model": result.model,
             "fold": result.fold,
-            "setting": shown(result.setting),
+            "setting": setting_text(result.setting),
             "chosen": id(result) in chosen,
             **{f"vali {name}": result.vali[name] for name in metrics},
             **{f"test {name}": mean(result.test[name]) for name in metrics},

@@ -24,11 +24,12 @@ _WARM_QUERIES, _WARM_TREES = 8, 2
 
 @dataclass(frozen=True)
 class Task:
-    """A model with one setting on one fold."""
+    """A model with one setting on one fold; `label` is what tells the setting from the model's others."""
 
     model: Model
     fold: int
     setting: Mapping[str, Any]
+    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class Trainer:
 
 
 def features(fold: Fold, setting: Mapping[str, Any]) -> tuple[RankingData, RankingData, RankingData]:
-    """Return the parts of a fold with features normalised as the setting says; parameters come from the training part."""
+    """Return the parts of a fold with features normalised as the setting says, fitted on the training part."""
     method = setting.get("features", "plain")
     parts = (fold.train, fold.vali, fold.test)
     if method == "plain":

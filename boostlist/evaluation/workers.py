@@ -131,7 +131,7 @@ def _single_threaded() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _deaf_to_interrupts() -> Iterator[None]:
-    """Let a process that is started here ignore Ctrl-C, which reaches all processes of a terminal; only we act on it."""
+    """Let a process that is started here ignore Ctrl-C: it reaches all processes of a terminal, only we act on it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

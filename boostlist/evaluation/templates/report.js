@@ -33,15 +33,15 @@
   // The legend brings models out in the curves.
   const chips = $$(".legend button");
   const chosen = new Set();
-  const lines = $$("#ndcg g[id], #learning g[id], #convergence g[id]")
-    .map((line) => [line, /-m(\d+)(?:_\d+)?$/.exec(line.id)])
-    .filter(([, found]) => found);
+  const lines = $$("svg g[class]");
   for (const chip of chips) {
     chip.addEventListener("click", () => {
       const key = chip.dataset.model;
       if (!chosen.delete(key)) chosen.add(key);
       for (const other of chips) other.setAttribute("aria-pressed", String(chosen.has(other.dataset.model)));
-      for (const [line, found] of lines) line.style.opacity = !chosen.size || chosen.has(found[1]) ? "" : "0.12";
+      for (const line of lines) {
+        line.style.opacity = !chosen.size || chosen.has(line.getAttribute("class").slice(1)) ? "" : "0.12";
+      }
     });
   }
 
@@ -59,7 +59,7 @@
     new ResizeObserver(() => {
       if (Math.abs(figure.clientWidth - width) > 1) {
         width = figure.clientWidth;
-        draw();
+        requestAnimationFrame(draw);
       }
     }).observe(figure);
   }

@@ -1,0 +1,56 @@
+"""A ranker that takes no time, with ways to go wrong, as the model family ``stub``.
+
+Worker processes know it because they unpickle a `StubTrainer`, whose module is this one.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any, Self
+
+import numpy as np
+
+from boostlist.datasets import make_ranking, write_letor
+from boostlist.evaluation.panel import FAMILIES, Family
+from boostlist.evaluation.training import Trainer
+from boostlist.solvers.convergence import Convergence, Iteration
+
+GRID = {"stub": {"C": [1.0, 2.0]}}
+
+
+class StubRanker:
+    """Scores by one feature plus noise; `mode` is "good", "fail" or "die"."""
+
+    def __init__(self, *, C: float = 1.0, noise: float = 0.0, mode: str = "good", random_state: int = 0) -> None:
+        self.C, self.noise, self.mode, self.random_state = C, noise, mode, random_state
+
+    def fit(self, X: Any, y: Any, qid: Any) -> Self:
+        if self.mode == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.mode == "fail" or (self.mode == "fail2" and self.C == 2):
+            raise RuntimeError("the stub was told to fail")
+        steps = [Iteration(i, 10.0 / (i + 1), 10.0 ** -(3 * i), 0.1 * i) for i in range(4)]
+        self.convergence_ = Convergence(steps, True, "done")
+        return self
+
+    def predict(self, X: Any) -> Any:
+        # C = 2 is the better setting: its noise is a tenth.
+        noise = self.noise / (10 if self.C == 2 else 1)
+        return X[:, 0] + noise * np.random.default_rng(self.random_state).standard_normal(len(X))
+
+
+class StubTrainer(Trainer):
+    """The ordinary trainer; unpickling it imports this module."""
+
+
+FAMILIES["stub"] = Family("linear", "tests.evaluation.stubs.StubRanker")
+
+
+def write_parts(folder, n_queries=40):
+    """Write a small data set as S1 to S5 and return the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    data = make_ranking(n_queries, docs=6, n_features=10, noise=0.1, seed=3)
+    for number, part in enumerate(data.split(*[0.2] * 5, seed=None), 1):
+        write_letor(part, folder / f"S{number}.txt")
+    return folder

@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from boostlist.evaluation import experiment, storage
+from boostlist.evaluation.folds import find_source
+from boostlist.evaluation.storage import Store
+from boostlist.evaluation.summary import summarize
+from boostlist.metrics import get
+
+
+def test_every_model_fold_and_setting_has_its_file(stub_run):
+    plan, store, outcome = stub_run(["stub", "stub?noise=5"])
+    files = list((store.folder / "results").glob("*.npz"))
+    assert len(files) == len(outcome.results) == 2 * 2 * 2
+    assert not outcome.failures
+    fold = plan.source.load(1)
+    result = store.load("stub", 1, {"C": 1.0})
+    # The stub scores by the first feature, so that what is stored can be computed without it.
+    np.testing.assert_allclose(result.test["err"], get("err").per_query(fold.test.X[:, 0], fold.test.queries))
+    assert result.vali["ndcg@10"] == pytest.approx(get("ndcg@10").mean(fold.vali.X[:, 0], fold.vali.queries))
+    assert result.history["gradient_norm"] == [1.0, 1e-3, 1e-6, 1e-9]
+    facts = outcome.facts[2]
+    test = plan.source.load(2).test
+    assert facts.length.tolist() == test.queries.sizes.tolist()
+    assert facts.best.tolist() == [test.y[test.qid == int(q)].max() for q in facts.qid]
+    assert facts.relevant.tolist() == [(test.y[test.qid == int(q)] > 0).sum() for q in facts.qid]
+
+
+def test_what_is_stored_is_not_trained_again(stub_run, monkeypatch):
+    stub_run(["stub", "stub?noise=5"])
+    monkeypatch.setattr(experiment.Workers, "_start", lambda self: pytest.fail("a process was started"))
+    _, _, outcome = stub_run(["stub", "stub?noise=5"])
+    assert len(outcome.results) == 8
+    assert sorted(outcome.facts) == [1, 2]
+
+
+def test_a_run_goes_on_where_it_stopped(stub_run):
+    _, store, _ = stub_run(["stub"])
+    damaged, absent = sorted((store.folder / "results").glob("*.npz"))[:2]
+    damaged.write_bytes(damaged.read_bytes()[:50])
+    absent.unlink()
+    stream = io.StringIO()
+    _, _, outcome = stub_run(["stub"], stream=stream)
+    assert len(outcome.results) == 4
+    assert "2 of 4 results are there already; 2 to go" in stream.getvalue()
+
+
+def test_more_metrics_are_measured_where_they_are_missing(stub_run, data):
+    plan, store, _ = stub_run(["stub"])
+    more = experiment.Plan(plan.source, plan.models, plan.baseline, plan.grid, ("ndcg@10", "mrr"), "ndcg@10")
+    outcome = experiment.run(more, store, 1, experiment.Progress(None, "ndcg@10", 1))
+    assert all("mrr" in result.test for result in outcome.results)
+
+
+def test_a_model_that_fails_does_not_end_the_run(stub_run):
+    _, _, outcome = stub_run(["stub", "stub?mode=fail", "stub?mode=fail2"])
+    assert {failure.task.model.name for failure in outcome.failures} == {"stub?mode=fail", "stub?mode=fail2"}
+    summary = summarize(outcome)
+    assert [entry.name for entry in summary.entries] == ["stub", "stub?mode=fail2"]
+    assert "the stub was told to fail" in summary.missing["stub?mode=fail"]
+    assert summary.entries[1].failures == ("RuntimeError: the stub was told to fail",)
+    # What failed is tried again by the next run, and only that.
+    stream = io.StringIO()
+    stub_run(["stub", "stub?mode=fail", "stub?mode=fail2"], stream=stream)
+    assert "6 of 12 results are there already; 6 to go" in stream.getvalue()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends SIGKILL")
+def test_a_process_that_dies_fails_its_task_alone(stub_run):
+    _, _, outcome = stub_run(["stub", "stub?mode=die"], jobs=2, folds=(1,))
+    assert len(outcome.results) == 2
+    assert [failure.reason for failure in outcome.failures] == [
+        "its process was ended by SIGKILL, perhaps for want of memory"
+    ] * 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
+def test_ctrl_c_ends_with_what_there_is(stub_run, monkeypatch):
+    before = threading.active_count()
+    real = storage.Store.save
+
+    def save_then_interrupt(self, result):
+        real(self, result)
+        if result.model == "stub?noise=5" and result.setting["C"] == 2.0:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(storage.Store, "save", save_then_interrupt)
+    _, _, outcome = stub_run(["stub", "stub?noise=5"], folds=(1, 2, 3))
+    assert outcome.interrupted
+    assert len(outcome.results) == 4
+    summary = summarize(outcome)
+    assert summary.folds == (1,)
+    assert [entry.name for entry in summary.entries] == ["stub", "stub?noise=5"]
+    assert threading.active_count() == before
+
+
+def test_a_full_disk_keeps_what_is_done(stub_run, monkeypatch):
+    real, written = storage.write_atomically, []
+
+    def full_after_two_results(path, content):
+        if path.parent.name == "results":
+            if len(written) == 2:
+                raise OSError(28, "No space left on device")
+            written.append(path)
+        real(path, content)
+
+    monkeypatch.setattr(storage, "write_atomically", full_after_two_results)
+    _, _, outcome = stub_run(["stub"], folds=(1, 2))
+    assert "No space left on device; 2 results are stored" in outcome.trouble
+    assert len(outcome.results) == 3  # the one that could not be written is still in the table
+    monkeypatch.setattr(storage, "write_atomically", real)
+    _, _, outcome = stub_run(["stub"], folds=(1, 2))
+    assert outcome.trouble is None
+    assert len(outcome.results) == 4
+
+
+def test_a_failed_write_leaves_no_file(tmp_path):
+    path = tmp_path / "a.npz"
+    path.write_bytes(b"old")
+    with pytest.raises(TypeError):
+        storage.write_atomically(path, "not bytes")
+    assert [each.name for each in tmp_path.iterdir()] == ["a.npz"]
+    assert path.read_bytes() == b"old"
+
+
+def test_a_folder_of_another_experiment_is_refused(stub_run, tmp_path):
+    _, store, _ = stub_run(["stub"])
+    with pytest.raises(ValueError, match=r"belongs to another experiment: its seed is 0, here it is 1\. .*--fresh"):
+        stub_run(["stub"], seed=1)
+    stub_run(["stub?noise=5"], seed=1, fresh=True, folds=(1,))
+    assert json.loads((store.folder / "experiment.json").read_text())["seed"] == 1
+    assert len(list((store.folder / "results").iterdir())) == 2
+
+    other = tmp_path / "mine"
+    other.mkdir()
+    (other / "thesis.tex").write_text("years of work")
+    for fresh in (False, True):
+        with pytest.raises(ValueError, match=r"holds files of something else, such as thesis\.tex"):
+            stub_run(["stub"], folder=other, fresh=fresh)
+    assert (other / "thesis.tex").read_text() == "years of work"
+    with pytest.raises(ValueError, match="is a file"):
+        Store(other / "thesis.tex", {})
+
+
+def test_fresh_deletes_only_what_compare_wrote(stub_run):
+    _, store, _ = stub_run(["stub"])
+    (store.folder / "notes.txt").write_text("mine")
+    stub_run(["stub"], fresh=True)
+    assert (store.folder / "notes.txt").read_text() == "mine"
+
+
+def test_data_that_cannot_be_read_ends_the_run(stub_run, data, tmp_path, monkeypatch):
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    for path in data.iterdir():
+        (broken / path.name).write_bytes(path.read_bytes())
+    with (broken / "S4.txt").open("a") as file:
+        file.write("1 qid:999 nonsense\n")
+    plan, _, _ = stub_run(["stub"], folds=(1,))
+    bad = experiment.Plan(find_source(broken), plan.models, plan.baseline, plan.grid, ("ndcg@10",), "ndcg@10")
+    with pytest.raises(ValueError, match=r"fold 1 of .*S4\.txt"):
+        experiment.run(bad, Store(tmp_path / "bad", bad.identity), 1, experiment.Progress(None, "ndcg@10", 1))
+
+
+def test_folds_of_a_single_file(data, tmp_path):
+    whole = tmp_path / "whole.txt"
+    whole.write_bytes(b"".join((data / f"S{k}.txt").read_bytes() for k in range(1, 6)))
+    source = find_source(whole, seed=1)
+    folds = [source.load(number) for number in source.numbers]
+    tested = np.concatenate([np.unique(fold.test.qid) for fold in folds])
+    assert len(tested) == len(np.unique(tested)) == 40
+    for fold in folds:
+        assert not set(fold.train.qid) & (set(fold.vali.qid) | set(fold.test.qid))
+        assert (fold.train.n_queries, fold.vali.n_queries) == (24, 8)
+    assert find_source(whole, seed=2).fingerprint != source.fingerprint
+
+
+def test_a_folder_with_train_vali_and_test_is_one_fold(data, tmp_path):
+    for name, part in (("train", "S1"), ("vali", "S2"), ("test", "S3")):
+        (tmp_path / f"{name}.txt").write_bytes((data / f"{part}.txt").read_bytes())
+    source = find_source(tmp_path)
+    assert source.numbers == (1,)
+    assert source.load(1).test.n_queries == 8
+
+
+def test_folders_that_are_no_data_set(tmp_path, data):
+    with pytest.raises(ValueError, match=r"no data set: looked for the folders Fold1.*S1\.txt to S5\.txt.*train\.txt"):
+        find_source(tmp_path)
+    with pytest.raises(ValueError, match="there is no folder or file"):
+        find_source(tmp_path / "absent")
+    with pytest.raises(ValueError, match="has the folds 1, 2, 3, 4, 5, not 7"):
+        find_source(data, [1, 7])
+
+
+def test_the_fingerprint_is_of_the_contents(data, tmp_path):
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for path in data.iterdir():
+        (copy / path.name).write_bytes(path.read_bytes())
+    assert find_source(copy).fingerprint == find_source(data).fingerprint
+    text = (copy / "S5.txt").read_text()
+    (copy / "S5.txt").write_text(text.replace("0 qid", "1 qid", 1))
+    assert find_source(copy).fingerprint != find_source(data).fingerprint
+
+
+def test_progress(stub_run, monkeypatch):
+    stream = io.StringIO()
+    stub_run(["stub", "stub?noise=5"], folds=(1,), stream=stream)
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 4
+    assert lines[0].startswith("[1/4] stub  fold 1  C=1  ndcg@10 0.")
+
+    terminal = io.StringIO()
+    progress = experiment.Progress(terminal, "ndcg@10", 1, live=True)
+    plan, _, outcome = stub_run(["stub", "stub?noise=5"], folds=(1,))
+    tasks = plan.tasks()
+    progress.begin(tasks, [])
+    for task, result in zip(tasks, outcome.results, strict=True):
+        progress.started(task)
+        time.sleep(0.01)
+        progress.finished(task, result)
+    best = max(result.vali["ndcg@10"] for result in outcome.results)
+    last = terminal.getvalue().split("\x1b[J")[-1]
+    assert "[4/4]" in last
+    assert f"best  stub  ndcg@10 {best:.4f} on validation, 1 fold" in last
+    progress.end()
+    assert terminal.getvalue().endswith("\x1b[J")
+    assert 0 <= progress.seconds_left() < 1

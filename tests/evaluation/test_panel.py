@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from boostlist import LinearRanker, TreeRanker
+from boostlist.evaluation.grids import FULL, SMALL, label, read_grid, settings
+from boostlist.evaluation.panel import DEFAULT, FAMILIES, Model, default_baseline, panel, parse
+from boostlist.losses import registry
+
+
+def test_a_name_and_its_model_are_two_ways_to_say_the_same():
+    for name in (*DEFAULT, "xgboost:rank:ndcg", "kernel:cs_listmle?kernel=gaussian&C=0.5", "lightgbm:cs_rglist?pcf=2"):
+        (model,) = parse(name)
+        assert model.name == name
+        assert parse(model.name) == [model]
+
+
+def test_options_go_to_the_loss_first_and_else_to_the_estimator():
+    (model,) = parse("lightgbm:cs_rglist?pcf=2&num_leaves=5")
+    assert (model.loss_options(), model.estimator_options()) == ({"pcf": 2}, {"num_leaves": 5})
+    estimator = model.make({"num_leaves": 5}, seed=7)
+    assert isinstance(estimator, TreeRanker)
+    assert (estimator.objective, estimator.num_leaves, estimator.backend) == (
+        registry["cs_rglist"](pcf=2),
+        5,
+        "lightgbm",
+    )
+    assert (estimator.random_state, estimator.n_jobs) == (7, 1)
+
+
+def test_a_host_objective_stays_a_name():
+    assert parse("lightgbm:lambdarank")[0].make({}, 0).objective == "lambdarank"
+
+
+def test_losses_without_curvature_are_trained_by_first_order_solvers():
+    assert parse("linear:cs_rglist")[0].make({}, 0).solver == "newton"
+    (model,) = parse("linear:rank_cosine")
+    assert isinstance(model.make({}, 0), LinearRanker)
+    assert model.make({}, 0).solver == "lbfgs"
+    assert model.make({"solver": "diagonal"}, 0).solver == "diagonal"
+
+
+def test_all():
+    names = [model.name for model in parse("all")]
+    assert len(set(names)) == len(names)
+    assert {
+        f"{family}:{loss}" for family in ("lightgbm", "xgboost", "linear", "kernel", "quadratic") for loss in registry
+    } <= set(names)
+    assert {"ranksvm", "rankcosine", "lightgbm:lambdarank", "xgboost:rank:ndcg"} <= set(names)
+    assert [model.loss for model in parse("linear:all?C=3")] == list(registry)
+
+
+def test_each_model_once_and_a_baseline():
+    models = panel(["linear:listnet", "default", "linear:listnet"])
+    assert [model.name for model in models] == ["linear:listnet", *(n for n in DEFAULT if n != "linear:listnet")]
+    assert default_baseline(models).name == "lightgbm:lambdarank"
+    assert default_baseline(models[:1]).name == "linear:listnet"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("lightgmb:cs_listmle", "did you mean lightgbm"),
+        ("lightgbm:cs_listml", "did you mean lightgbm:cs_listmle"),
+        ("cs_listmle", "names a loss only; write lightgbm:cs_listmle"),
+        ("xgboost", "write xgboost:LOSS"),
+        ("linear:lambdarank", "linear has no loss 'lambdarank'"),
+        ("ranksvm:listnet", "has no choice of loss"),
+        ("nothing_like_it", "models begin with lightgbm"),
+        ("linear:listnet?Cc=1", "no parameter 'Cc'; did you mean C"),
+        ("linear:listnet?C", "name=value"),
+        ("lightgbm:cs_rglist?pcf=-1", "pcf"),
+        ("lightgbm:listnet?backend=xgboost", "no parameter 'backend'"),
+    ],
+)
+def test_names_that_stand_for_nothing(name, message):
+    with pytest.raises(ValueError, match=message.replace("?", r"\?")):
+        parse(name)
+
+
+def test_every_family_has_both_grids_and_makes_its_estimator():
+    for family in ("lightgbm", "xgboost", "linear", "kernel", "quadratic", "ranksvm", "rankcosine"):
+        model = Model(family, "cs_listmle" if FAMILIES[family].loss else None)
+        for grid in (SMALL, FULL):
+            for setting in settings(model, grid):
+                parameters = {k: v for k, v in setting.items() if k not in model.training_names}
+                assert parameters.items() <= model.make(parameters, 0).get_params().items()
+        assert len(settings(model, FULL)) >= len(settings(model, SMALL))
+
+
+def test_options_replace_what_the_grid_varies():
+    (model,) = parse("linear:listnet?C=5")
+    assert settings(model, SMALL) == [{"C": 5, "features": "zscore"}]
+
+
+def test_a_grid_file(tmp_path):
+    path = tmp_path / "grid.toml"
+    path.write_text('[linear]\nC = [1, 2]\nsolver = "lbfgs"\n\n["linear:listnet"]\nC = 7\n')
+    grid = read_grid(str(path))
+    assert settings(parse("linear:cs_rglist")[0], grid) == [{"C": 1, "solver": "lbfgs"}, {"C": 2, "solver": "lbfgs"}]
+    assert settings(parse("linear:listnet")[0], grid) == [{"C": 7}]
+    assert settings(parse("ranksvm")[0], grid) == settings(parse("ranksvm")[0], SMALL)
+    other = tmp_path / "grid.json"
+    other.write_text(json.dumps({"lightgbm": {"num_leaves": [3]}}))
+    assert settings(parse("lightgbm:listnet")[0], read_grid(str(other))) == [{"num_leaves": 3}]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[lightgb]\nC = 1", "no model family 'lightgb'; did you mean lightgbm"),
+        ("[linear]\nD = 1", "no parameter 'D'"),
+        ("[linear]\nC = []", "C has no values"),
+        ("C = 1", "outside of a section"),
+        ("[linear", "not a TOML file"),
+    ],
+)
+def test_grid_files_that_are_none(tmp_path, text, message):
+    path = tmp_path / "grid.toml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_grid(str(path))
+    with pytest.raises(ValueError, match="there is no file"):
+        read_grid(str(tmp_path / "absent.toml"))
+
+
+def test_a_label_has_what_differs():
+    among = [{"C": 1.0, "solver": "newton"}, {"C": 10.0, "solver": "newton"}]
+    assert label(among[1], among) == "C=10"

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import html.parser
+import json
+import re
+import shutil
+import subprocess
+
+import pandas as pd
+import pytest
+
+from boostlist.evaluation import report
+from boostlist.evaluation.report import breakdowns, default_pair, verdict, write_report
+from boostlist.evaluation.summary import summarize, wins_losses
+from boostlist.evaluation.svg import drawn
+from tests.evaluation.made_up import FOLDS, NAMES, QUERIES, made_up
+
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (path := shutil.which(name))), None
+)
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    data = folder / "letters & <more>.txt"
+    data.write_text("content")
+    summary = summarize(made_up(data))
+    page = write_report(summary, folder, command="boostlist compare 'a&b' --models <x>", jobs=2)
+    return summary, page
+
+
+class Balance(html.parser.HTMLParser):
+    """Checks that elements are closed in order, and collects ids and addresses."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids, self.addresses = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in VOID:
+            self.open.append(tag)
+        found = dict(attrs)
+        if "id" in found:
+            self.ids.append(found["id"])
+        self.addresses += [value for name, value in attrs if name in ("src", "href", "xlink:href")]
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_well_formed_and_needs_nothing_else(written):
+    text = written[1].read_text(encoding="utf-8")
+    balance = Balance()
+    balance.feed(text)
+    assert balance.open == []
+    assert len(balance.ids) == len(set(balance.ids))
+    assert all(address.startswith(("#", "data:")) for address in balance.addresses)
+    # What refers to an id within the page finds it.
+    assert {address[1:] for address in balance.addresses if address.startswith("#")} <= set(balance.ids)
+    assert not re.search(r"url\((?!#)|@import", text)
+
+
+def test_the_page_has_every_section_and_figure(written):
+    text = written[1].read_text(encoding="utf-8")
+    for section in ("ranking", "curves", "queries", "where", "families", "repeat"):
+        assert f'<section id="{section}">' in text
+    for figure in (
+        "bars",
+        "differences",
+        "ndcg",
+        "ndcg-differences",
+        "learning",
+        "convergence",
+        "winloss",
+        "same-loss",
+        "folds",
+    ):
+        assert re.search(rf'<svg [^>]*id="{figure}"', text), figure
+    assert "Tree against kernel" in text
+
+
+def test_what_comes_from_outside_is_escaped(written):
+    text = written[1].read_text(encoding="utf-8")
+    assert "boostlist compare &#39;a&amp;b&#39; --models &lt;x&gt;" in text
+    assert "letters &amp; &lt;more&gt;" in text
+    assert "<more>" not in text
+    assert "<x>" not in text
+
+
+def test_figures_take_their_colours_and_font_from_the_page(written):
+    text = written[1].read_text(encoding="utf-8")
+    body = text[text.index("<main>") :]
+    drawings = re.findall(r"<svg.*?</svg>", body, flags=re.DOTALL)
+    assert len(drawings) == 9
+    for drawing in drawings:
+        assert not re.search(r"#[0-9a-f]{6}", drawing)
+        assert "DejaVu" not in drawing
+        assert "var(--" in drawing
+    used = set(re.findall(r"var\(--([\w-]+)\)", text))
+    styles = text[text.index("<style>") : text.index("</style>")]
+    assert used - {"hue"} <= set(re.findall(r"--([\w-]+):", styles))
+
+
+def test_the_same_figure_twice_is_the_same_text():
+    def draw(figure):
+        figure.add_subplot().plot([1, 2], [3, 4])
+
+    assert drawn("a", 100, 80, draw, "t") == drawn("a", 100, 80, draw, "t")
+
+
+def test_files_beside_the_page(written):
+    summary, page = written
+    folder = page.parent
+    frame = pd.read_parquet(folder / "per_query.parquet")
+    assert len(frame) == len(NAMES) * len(FOLDS) * QUERIES
+    assert frame.groupby("model")["err"].mean()["lightgbm:lambdarank"] == pytest.approx(summary.baseline.mean("err"))
+    results = pd.read_csv(folder / "results.csv")
+    assert results["chosen"].sum() == len(NAMES) * len(FOLDS)
+    assert "**lightgbm:cs_listmle**" in (folder / "results.md").read_text()
+
+
+def test_embedded_values_give_the_counts_of_the_table(written):
+    summary, page = written
+    text = page.read_text(encoding="utf-8")
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
+    first, second = default_pair(summary)
+    assert data["first"] == [first.name, second.name] == ["lightgbm:cs_listmle", "lightgbm:lambdarank"]
+    a, b = (data["values"]["ndcg@10"][data["models"].index(entry.name)] for entry in (first, second))
+    counts = sum(x > y for x, y in zip(a, b, strict=True)), sum(x < y for x, y in zip(a, b, strict=True))
+    assert counts == wins_losses(first.pooled("ndcg@10"), second.pooled("ndcg@10"))
+    assert f"{counts[0]} : {counts[1]}</td>" in text
+
+
+def test_verdict(written):
+    found = verdict(written[0])
+    assert found.best == "lightgbm:cs_listmle"
+    assert re.fullmatch(r"0\.0\d+ above lightgbm:lambdarank: a significant difference \(p < 0\.001 .*\)", found.text)
+
+
+def test_breakdowns(written):
+    summary = written[0]
+    by_length = breakdowns(summary)[0]
+    entry, cells = by_length.rows[0]
+    rows = by_length.bins[0].rows
+    difference = (entry.pooled("ndcg@10") - summary.baseline.pooled("ndcg@10"))[rows].mean()
+    assert cells[0].text.replace("−", "-") == f"{difference:+.3f}"
+    assert cells[0].colour == pytest.approx(max(-1, min(1, difference / 0.05)))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("linear:cs_listmle",),
+        ("lightgbm:cs_listmle", "lightgbm:lambdarank"),
+        ("kernel:cs_listmle", "linear:cs_listmle"),
+    ],
+)
+def test_panels_of_every_kind_have_a_page(tmp_path, names):
+    data = tmp_path / "d.txt"
+    data.write_text("x")
+    page = write_report(summarize(made_up(data, names)), tmp_path)
+    balance = Balance()
+    balance.feed(page.read_text(encoding="utf-8"))
+    assert balance.open == []
+
+
+def test_twelve_models_have_colours_and_lines_of_their_own(tmp_path):
+    data = tmp_path / "d.txt"
+    data.write_text("x")
+    losses = (
+        "listmle",
+        "weighted_pl",
+        "cs_rglist",
+        "reverse_pl",
+        "gbrank",
+        "group_pl",
+        "listnet",
+        "isotonic",
+        "pointwise",
+        "wub",
+        "wpll",
+        "cs_listmle",
+    )
+    page = write_report(summarize(made_up(data, [f"lightgbm:{loss}" for loss in losses])), tmp_path)
+    text = page.read_text(encoding="utf-8")
+    ndcg = text[text.index('id="ndcg"') :]
+    ndcg = ndcg[: ndcg.index("</svg>")]
+    assert "var(--s9)" in ndcg
+    assert "var(--s10)" not in ndcg
+    assert "stroke-dasharray" in ndcg
+
+
+def test_a_missing_library_is_named(monkeypatch):
+    monkeypatch.setattr(report, "_LIBRARIES", ("jinja2", "no_such_library"))
+    with pytest.raises(ImportError, match=r'no_such_library: pip install "boostlist\[report\]"'):
+        report.require_libraries()
+
+
+def browse(page, profile):
+    command = [
+        CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync", "--enable-logging=stderr",
+        f"--user-data-dir={profile}", "--window-size=1280,2000", "--dump-dom", page.as_uri(),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=True)
+    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+def test_a_browser_opens_it_without_complaint(written, tmp_path):
+    page = written[1]
+    dom, complaints = browse(page, tmp_path / "profile")
+    assert complaints == []
+    # The script has drawn the comparison of the first pair, and made the table sortable.
+    score = re.search(r'<p class="score"[^>]*>(.*?)</p>', dom, re.DOTALL)[1]
+    assert score.startswith("<b>lightgbm:cs_listmle</b> is better in <b>")
+    assert dom.count("<option") == 2 * len(NAMES) + 2
+    assert re.search(r"<th class=\"number\"><button", dom)
+
+    broken = tmp_path / "broken.html"
+    broken.write_text(page.read_text(encoding="utf-8").replace('"use strict";', '"use strict"; undefined_name();', 1))
+    _, complaints = browse(broken, tmp_path / "other")
+    assert any("undefined_name" in line for line in complaints)

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from boostlist.evaluation import tables
+from boostlist.evaluation.summary import summarize, wins_losses
+from boostlist.evaluation.training import Failure
+from tests.evaluation.made_up import FOLDS, QUERIES, made_up
+
+
+@pytest.fixture
+def data_file(tmp_path):
+    path = tmp_path / "letters.txt"
+    path.write_text("content")
+    return path
+
+
+@pytest.fixture
+def outcome(data_file):
+    return made_up(data_file)
+
+
+def entry_of(summary, name):
+    return next(entry for entry in summary.entries if entry.name == name)
+
+
+def test_the_setting_is_chosen_on_validation_in_each_fold(outcome):
+    # In fold 2 the smaller trees are better on validation, whatever they are on test.
+    for i, result in enumerate(outcome.results):
+        if (result.model, result.fold, result.setting) == ("lightgbm:cs_listmle", 2, {"num_leaves": 7}):
+            outcome.results[i] = dataclasses.replace(result, vali=dict.fromkeys(result.vali, 0.99))
+    entry = entry_of(summarize(outcome), "lightgbm:cs_listmle")
+    assert [result.setting["num_leaves"] for result in entry.chosen] == [31, 7, 31]
+
+
+def test_equally_good_settings_are_chosen_in_grid_order_whatever_ended_first(outcome):
+    even = [dataclasses.replace(result, vali=dict.fromkeys(result.vali, 0.5)) for result in outcome.results]
+    outcome.results[:] = reversed(even)
+    entry = entry_of(summarize(outcome), "lightgbm:lambdarank")
+    assert [result.setting["num_leaves"] for result in entry.chosen] == [7, 7, 7]
+
+
+def test_pooled_means_are_over_queries_and_sorted(outcome):
+    summary = summarize(outcome)
+    means = [entry.mean("ndcg@10") for entry in summary.entries]
+    assert means == sorted(means, reverse=True)
+    assert summary.entries[0].name == "lightgbm:cs_listmle"
+    entry = summary.entries[0]
+    assert entry.pooled("err").shape == (len(FOLDS) * QUERIES,)
+    by_hand = sum(result.test["err"].sum() for result in entry.chosen) / (len(FOLDS) * QUERIES)
+    assert entry.mean("err") == pytest.approx(by_hand)
+    low, high = entry.interval
+    assert low < entry.mean("ndcg@10") < high
+
+
+def test_against_the_baseline(outcome):
+    summary = summarize(outcome)
+    base = summary.baseline
+    assert base.name == "lightgbm:lambdarank"
+    assert base.against is None
+    linear = entry_of(summary, "linear:cs_listmle")
+    difference = linear.pooled("ndcg@10") - base.pooled("ndcg@10")
+    assert linear.against.difference == pytest.approx(difference.mean())
+    assert linear.against.t_test == pytest.approx(stats.ttest_1samp(difference, 0).pvalue)
+    # Holm: of three p-values the smallest is tripled, and none becomes smaller than a smaller one.
+    others = sorted(
+        (entry for entry in summary.entries if entry.against), key=lambda entry: entry.against.randomization
+    )
+    raw = [entry.against.randomization for entry in others]
+    corrected, largest = [], 0.0
+    for i, p in enumerate(raw):
+        largest = max(largest, min(1.0, (3 - i) * p))
+        corrected.append(largest)
+    assert [entry.p for entry in others] == pytest.approx(corrected)
+
+
+def test_an_interrupted_run_compares_what_all_models_have(outcome):
+    outcome.results[:] = [r for r in outcome.results if (r.model, r.fold) not in {("kernel:cs_listmle", 3)}]
+    summary = summarize(outcome)
+    assert summary.folds == (1, 2)
+    assert {entry.folds for entry in summary.entries} == {(1, 2)}
+
+
+def test_a_fold_whose_settings_are_not_all_tried_does_not_count(outcome):
+    outcome.results[:] = [
+        r for r in outcome.results if (r.model, r.fold, r.setting) != ("lightgbm:cs_listmle", 1, {"num_leaves": 31})
+    ]
+    assert summarize(outcome).folds == (2, 3)
+
+
+def test_a_model_that_failed_in_one_fold_does_not_cost_the_others_that_fold(outcome):
+    lost = next(r for r in outcome.results if r.model == "kernel:cs_listmle" and r.fold == 3)
+    outcome.results.remove(lost)
+    task = next(t for t in outcome.plan.tasks() if (t.model.name, t.fold) == ("kernel:cs_listmle", 3))
+    outcome.failures.append(Failure(task, "MemoryError: too much"))
+    summary = summarize(outcome)
+    assert summary.folds == (1, 2, 3)
+    kernel = entry_of(summary, "kernel:cs_listmle")
+    assert kernel.folds == (1, 2)
+    assert kernel.against.n_queries == 2 * QUERIES
+    assert "kernel:cs_listmle (folds 1,2)" in tables.as_text(summary)
+    assert "kernel:cs_listmle: failed in part: MemoryError: too much" in tables.as_text(summary)
+    assert kernel not in summary.complete()
+
+
+def test_bins_hold_every_query_once(outcome):
+    summary = summarize(outcome)
+    for bins in (summary.by_length(), summary.by_relevant(), summary.by_grade()):
+        rows = np.concatenate([each.rows for each in bins])
+        assert sorted(rows) == list(range(len(FOLDS) * QUERIES))
+    first = summary.by_length()[0]
+    assert first.label.startswith("5–")
+    assert summary.fact("length")[first.rows].max() == int(first.label.split("–")[1].split()[0])
+    assert [each.label for each in summary.by_grade()] == ["highest grade 0", "highest grade 1", "highest grade 2"]
+
+
+def test_wins_and_losses():
+    assert wins_losses(np.array([0.5, 0.5, 0.1, 0.3]), np.array([0.4, 0.5 + 1e-7, 0.2, 0.1])) == (2, 1)
+
+
+def test_text_table_is_aligned(outcome):
+    summary = summarize(outcome)
+    lines = tables.as_text(summary).splitlines()
+    heading, rows = lines[0], lines[1:5]
+    assert [row.split()[1] for row in rows] == [entry.name for entry in summary.entries]
+    end = heading.index("err") + len("err")
+    assert all(row[end - 6 : end].replace(".", "").isdigit() and row[end] == " " for row in rows)
+    assert "baseline" in next(row for row in rows if "lambdarank" in row)
+    assert "<0.001 *" in next(row for row in rows if "linear" in row)
+
+
+def test_markdown_and_json(outcome):
+    summary = summarize(outcome)
+    table = tables.as_markdown(summary).split("\n\n")[0].splitlines()
+    assert len({line.count("|") for line in table}) == 1
+    assert table[2].startswith("| 1 | **lightgbm:cs_listmle** |")
+    found = json.loads(tables.as_json(summary))
+    assert [model["model"] for model in found["models"]] == [entry.name for entry in summary.entries]
+    assert found["models"][0]["settings"]["1"] == {"num_leaves": 31}
+
+
+def test_frames(outcome):
+    summary = summarize(outcome)
+    results = tables.result_frame(summary)
+    assert len(results) == len(outcome.results)
+    assert results.groupby(["model", "fold"])["chosen"].sum().eq(1).all()
+    queries = tables.query_frame(summary)
+    assert len(queries) == 4 * len(FOLDS) * QUERIES
+    means = queries.groupby("model")["ndcg@10"].mean()
+    for entry in summary.entries:
+        assert means[entry.name] == pytest.approx(entry.mean("ndcg@10"))
+
+
+def test_no_results_at_all(outcome):
+    outcome.results.clear()
+    summary = summarize(outcome)
+    assert summary.entries == ()
+    assert "no model has been trained on a whole fold yet" in tables.as_text(summary)
+    assert set(summary.missing.values()) == {"not run"}
