@@ -1,6 +1,8 @@
 r"""Kernels of the Markov random field losses; notation and formulas are those of `markov`.
 
-WpLL runs over blocks of documents of one grade, label by label, so that all but the exponentials are vector operations.
+WpLL runs over blocks of documents in ascending order of grade, label by label, so that all but the exponentials are
+vector operations. The diagonal is taken as gamma^2 [ sum_i W_i Var_{P_i} s + W_k ( Var_{P_k} a - 2 Cov_{P_k}(a, s) ) ],
+with s = sign(v - y_k).
 
 WUB runs over pairs, document i after j in ascending order of grade. For y_i > y_j both derivatives in d are rational in
 r = e^{-gamma d}: with den = 2 r + b (1 + r^2),
@@ -20,6 +22,8 @@ from boostlist.losses.pairwise_kernels import gather, gather_with_weights
 from boostlist.losses.ratios import BLOCK, FAR, exponentials, ratios, row_kernel
 from boostlist.parallel import kernel, longest
 
+# A label of probability e^-100 counts for nothing beside one of at least 1 / 64, and exp is slow where it underflows.
+_NOTHING = -100.0
 # Times the largest factor, |L|^2 e^(2 FAR), this is still finite.
 _LARGE = 1e100
 
@@ -55,7 +59,7 @@ def _softmax(x, a, S, P, top, Z):  # type: ignore[no-untyped-def]
     for v in range(a.size):
         row = P[v * BLOCK : v * BLOCK + n]
         for k in range(n):
-            row[k] = np.exp(a[v] * x[k] - S[v] - top[k])
+            row[k] = np.exp(max(a[v] * x[k] - S[v] - top[k], _NOTHING))
         for k in range(n):
             Z[k] += row[k]
     for v in range(a.size):
@@ -65,26 +69,35 @@ def _softmax(x, a, S, P, top, Z):  # type: ignore[no-untyped-def]
 
 
 @row_kernel
-def _moments(P, step, c, mean, centre, square):  # type: ignore[no-untyped-def]
-    """Add a label of probability P, with the values step and c, to E step, E c and E c^2."""
+def _moments(P, a, own, mean, square):  # type: ignore[no-untyped-def]
+    """Add a label with probability P and margin a to the moments of a(v) - a(y)."""
     for k in range(P.size):
+        step = a - own[k]
         mean[k] += step * P[k]
-        centre[k] += c * P[k]
-        square[k] += c * c * P[k]
+        square[k] += step * step * P[k]
 
 
 @row_kernel
-def _spreads(P, below, spread):  # type: ignore[no-untyped-def]
-    """Fill spread with the variance of sign(v - u), u being the label of probability P and below that of lower labels.
+def _signed_moments(P, sign, a, own, mean, mixed):  # type: ignore[no-untyped-def]
+    """Add a label v with sign = sign(v - y) to the means of the sign and of sign (a(v) - a(y))."""
+    for k in range(P.size):
+        p = sign * P[k]
+        mean[k] += p
+        mixed[k] += (a - own[k]) * p
 
-    Return the sums of P and spread, and move on to the next label.
+
+@row_kernel
+def _spreads(P, W, below):  # type: ignore[no-untyped-def]
+    """Return sum W P and the sum of W times the variance of sign(v - u), u being the label of probability P.
+
+    below holds the probability of lower labels than u, and moves on to the next.
     """
     probability = variance = 0.0
     for k in range(P.size):
-        spread[k] = 4 * below[k] * (1 - below[k] - P[k]) + P[k] * (1 - P[k])
-        below[k] += P[k]
-        probability += P[k]
-        variance += spread[k]
+        p, rest = P[k], 1 - P[k]
+        probability += W[k] * p
+        variance += W[k] * (4 * below[k] * (rest - below[k]) + p * rest)
+        below[k] += p
     return probability, variance
 
 
@@ -103,7 +116,10 @@ def wpll(  # type: ignore[no-untyped-def]
     """Value, gradient and diagonal of the weighted pseudo-likelihood."""
     a, P = np.empty(labels), np.empty(labels * BLOCK)
     S, D, C = np.empty_like(a), np.empty_like(a), np.empty_like(a)
-    scratch = np.empty(9 * BLOCK)
+    x, top, Z, own, W_ = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    mean, square, below = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    sign, mixed = np.empty(BLOCK), np.empty(BLOCK)
+    edge = np.empty(labels + 1, np.int64)
     for q in range(lo, hi):
         rows = slice(start[q], start[q + 1])
         fq, gradient_q, diag_q = f[rows], gradient[rows], diag[rows]
@@ -113,35 +129,48 @@ def wpll(  # type: ignore[no-untyped-def]
             value[q] = W[first] * np.log(labels)
             continue
         _margins(fq, order, first, last, document, index, gamma, a, S)
+        # In ascending order of grade, the documents edge[v]:edge[v + 1] have the label v.
+        edge[:] = fq.size
         D[:] = 0.0
         C[:] = 0.0
-        loss = 0.0
+        at = 0
         for g in range(first, last):
-            y = index[g]
-            D[y] -= W[g] * (document[g + 1] - document[g])
-            for left in range(document[g], document[g + 1], BLOCK):
-                part = order[left : min(left + BLOCK, document[g + 1])]
-                n = part.size
-                x, top, Z = scratch[:n], scratch[BLOCK : BLOCK + n], scratch[2 * BLOCK : 2 * BLOCK + n]
-                mean, centre = scratch[3 * BLOCK : 3 * BLOCK + n], scratch[4 * BLOCK : 4 * BLOCK + n]
-                square, below = scratch[5 * BLOCK : 5 * BLOCK + n], scratch[6 * BLOCK : 6 * BLOCK + n]
-                own, spread = scratch[7 * BLOCK : 7 * BLOCK + n], scratch[8 * BLOCK : 8 * BLOCK + n]
-                scratch[3 * BLOCK : 7 * BLOCK] = 0.0
-                for k in range(n):
-                    x[k] = fq[part[k]] - fq[0]
-                _softmax(x, a, S, P, top, Z)
-                for v in range(labels):
-                    row = P[v * BLOCK : v * BLOCK + n]
-                    step = a[v] - a[y]
-                    _moments(row, step, step - gamma * ((v > y) - (v < y)), mean, centre, square)
-                    probability, variance = _spreads(row, below, own if v == y else spread)
-                    D[v] += W[g] * probability
-                    C[v] += W[g] * variance
-                for k in range(n):
-                    gradient_q[part[k]] = W[g] * mean[k]
-                    diag_q[part[k]] = W[g] * (square[k] - centre[k] * centre[k] - gamma * gamma * own[k])
-                if need & VALUE:
-                    for k in range(n):
+            edge[at : index[g] + 1] = document[g] - rows.start
+            at = index[g] + 1
+            D[index[g]] = -W[g] * (document[g + 1] - document[g])
+        loss = 0.0
+        for left in range(0, fq.size, BLOCK):
+            part = order[rows][left : left + BLOCK]
+            n = part.size
+            for k in range(n):
+                x[k] = fq[part[k]] - fq[0]
+                mean[k] = square[k] = below[k] = sign[k] = mixed[k] = 0.0
+            for g in range(first, last):
+                low, high = max(document[g] - rows.start - left, 0), min(document[g + 1] - rows.start - left, n)
+                for k in range(low, high):
+                    own[k] = a[index[g]]
+                    W_[k] = W[g]
+            _softmax(x[:n], a, S, P, top[:n], Z[:n])
+            for v in range(labels):
+                row = P[v * BLOCK : v * BLOCK + n]
+                _moments(row, a[v], own[:n], mean[:n], square[:n])
+                lower, upper = max(edge[v] - left, 0), max(edge[v + 1] - left, 0)
+                if lower > 0:
+                    _signed_moments(row[:lower], 1.0, a[v], own[:lower], sign[:lower], mixed[:lower])
+                if upper < n:
+                    _signed_moments(row[upper:], -1.0, a[v], own[upper:n], sign[upper:n], mixed[upper:n])
+                probability, variance = _spreads(row, W_[:n], below[:n])
+                D[v] += probability
+                C[v] += variance
+            for k in range(n):
+                covariance = mixed[k] - mean[k] * sign[k]
+                gradient_q[part[k]] = W_[k] * mean[k]
+                diag_q[part[k]] = W_[k] * (square[k] - mean[k] * mean[k] - 2 * gamma * covariance)
+            if need & VALUE:
+                for g in range(first, last):
+                    y = index[g]
+                    low, high = max(document[g] - rows.start - left, 0), min(document[g + 1] - rows.start - left, n)
+                    for k in range(low, high):
                         loss += W[g] * (np.log(Z[k]) + top[k] - (a[y] * x[k] - S[y]))
         value[q] = loss
         _signed_sums(D, gamma)
