@@ -14,6 +14,7 @@ from boostlist.boosters.early_stopping import lightgbm_early_stopping
 from boostlist.boosters.hosts import Job, Lists, Trained, TreeParameters
 
 _NOTE = "boostlist:"
+_LEAST_SAMPLE = 10_000
 _LAST_LINE = "\npandas_categorical:"
 
 
@@ -81,16 +82,21 @@ def _dataset(lists: Lists, reference: Any, batch_rows: int | None, params: dict[
 class _Rows(lgb.Sequence):  # type: ignore[misc]
     """Rows of an array for LightGBM, which asks for single rows (to find its bins) and then for ranges."""
 
+    _SINGLE_ROWS = 1_000  # after so many, their pages are given back
+
     def __init__(self, X: AnyArray, batch_rows: int) -> None:
         self.X = X
         self.batch_size = batch_rows
+        self._singles = 0
 
     def __len__(self) -> int:
         return len(self.X)
 
     def __getitem__(self, rows: Any) -> FloatArray:
         part = np.array(self.X[rows], np.float64)
-        if not np.isscalar(rows) and not isinstance(rows, int | np.integer):
+        single = isinstance(rows, int | np.integer)
+        self._singles += single
+        if not single or self._singles % self._SINGLE_ROWS == 0:
             release(self.X)
         return part
 
@@ -102,6 +108,9 @@ def train(job: Job) -> Trained:
         gradients = job.objective
         # A function and no object: lgb.train copies its parameters deeply, which would copy everything bound.
         params["objective"] = lambda scores, _: gradients(scores)
+    if job.batch_rows is not None and not _given("bin_construct_sample_cnt", job.tree.more):
+        # LightGBM holds the rows that it finds its bins on three times over, in float64.
+        params["bin_construct_sample_cnt"] = max(job.batch_rows, _LEAST_SAMPLE)
     data_params = {name: value for name, value in params.items() if name != "objective"}
     train_set = _dataset(job.train, None, job.batch_rows, data_params)
     valid_sets = [_dataset(lists, train_set, job.batch_rows, data_params) for lists in job.valid.values()]
