@@ -13,7 +13,7 @@ from boostlist.evaluation.summary import Entry, Summary
 from boostlist.evaluation.svg import BAD, GOOD, GRID, INK, MUTED, SURFACE, dashes, drawn, series
 from boostlist.evaluation.training import CURVE
 
-_WIDTH = 430.0
+_WIDTH = 370.0
 _ROW = 19.0
 
 
@@ -105,7 +105,7 @@ def ndcg_curves(summary: Summary) -> str:
         axes.set_ylabel("NDCG@k")
         axes.grid(axis="y")
 
-    return drawn("ndcg", _WIDTH, 270, draw, "NDCG at k of each model for k from 1 to 10")
+    return drawn("ndcg", _WIDTH, 240, draw, "NDCG at k of each model for k from 1 to 10")
 
 
 def ndcg_differences(summary: Summary) -> str | None:
@@ -132,7 +132,7 @@ def ndcg_differences(summary: Summary) -> str | None:
         axes.set_ylabel(f"NDCG@k − {base.name}")
         axes.grid(axis="y")
 
-    return drawn("ndcg-differences", _WIDTH, 270, draw, "NDCG at k of each model minus that of the baseline")
+    return drawn("ndcg-differences", _WIDTH, 240, draw, "NDCG at k of each model minus that of the baseline")
 
 
 def learning_curves(summary: Summary) -> str | None:
@@ -162,7 +162,7 @@ def learning_curves(summary: Summary) -> str | None:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(axis="y")
 
-    return drawn("learning", _WIDTH, 270, draw, f"validation {select} of the tree models after each tree")
+    return drawn("learning", _WIDTH, 240, draw, f"validation {select} of the tree models after each tree")
 
 
 def _mean_curve(entry: Entry) -> FloatArray:
@@ -208,7 +208,7 @@ def convergence(summary: Summary) -> str | None:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(axis="y")
 
-    return drawn("convergence", _WIDTH, 270, draw, "gradient norm of the Newton models after each iteration")
+    return drawn("convergence", _WIDTH, 240, draw, "gradient norm of the Newton models after each iteration")
 
 
 def win_loss(summary: Summary, a: Entry, b: Entry) -> str:
@@ -226,7 +226,7 @@ def win_loss(summary: Summary, a: Entry, b: Entry) -> str:
         axes.set_ylabel(f"{select}: {a.name} − {b.name}", fontsize=8.5)
         axes.grid(axis="y")
 
-    return drawn("winloss", 2 * _WIDTH, 250, draw, f"difference in {select} between {a.name} and {b.name} by query")
+    return drawn("winloss", 2 * _WIDTH, 220, draw, f"difference in {select} between {a.name} and {b.name} by query")
 
 
 def families(summary: Summary) -> str | None:
@@ -292,7 +292,7 @@ def fold_values(summary: Summary, entries: Sequence[Entry]) -> str:
         axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, 1.16), ncols=len(entries), labelcolor=INK)
         axes.grid(axis="y")
 
-    return drawn("folds", _WIDTH, 230, draw, f"{select} in each fold")
+    return drawn("folds", _WIDTH, 215, draw, f"{select} in each fold")
 
 
 def _intervals(axes: object, rows: list[tuple[float, Entry]], place: dict[str, int], select: str) -> None:

@@ -66,8 +66,8 @@ def test_a_model_that_fails_is_reported_and_the_exit_code_says_so(data, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--models", "lightgbm:cs_listml"], "did you mean lightgbm:cs_listmle?"),
-        (["--models", "ligtgbm:cs_listmle"], "did you mean lightgbm?"),
+        (["--models", "lightgbm:cs_listml"], "did you mean lightgbm:cs_listmle"),
+        (["--models", "ligtgbm:cs_listmle"], "did you mean lightgbm"),
         (["--metrics", "ndcg@x"], "cut-off in 'ndcg@x' must be a whole number"),
         (["--metrics", "ndgc@10"], "there is no metric 'ndgc@10'"),
         (["--metrics", ","], "no metrics given"),
