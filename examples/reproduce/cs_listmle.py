@@ -10,10 +10,10 @@ show what no model at all gets. Every cell has three figures:
     printed / standard protocol / the thesis's own protocol
 
 Standard: whole lists, features scaled to 0..1 within the query, truncation k in the loss only, Newton's method to the
-optimum, kernels scaled by the data over 200 landmarks ("special": with the thesis's parameters), C chosen on the
-validation part by NDCG@10. Own: first k documents, features divided by their norm within the query, weights of the
-appendix, coordinate-wise steps with normalised weights, at most 200. One thing is not repeated: theta belonged to the
-positions of a list, so that no function of the features was learned; here the kernel's basis are training documents.
+optimum, kernels scaled by the data ("special": with the thesis's parameters), C chosen on the validation part by
+NDCG@10. Own: first k documents, features divided by their norm within the query, weights of the appendix,
+coordinate-wise steps with normalised weights, at most 200. One thing is not repeated: theta belonged to the positions
+of a list, so that no function of the features was learned; here the kernel's basis are 200 training documents.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from boostlist.queries import Queries
 
 CUTS = (3, 5, 10)
 COLUMNS = ("at.3", "at.5", "at.10", "special")
+LANDMARKS = 200
 KERNELS = ("gaussian", "laplace", "polynomial", "tanh")
 
 # Tables 5.3 to 5.5, by metric, method and column; 5.6, iterations; 5.2, ListNet and RankSVM.
@@ -123,7 +124,7 @@ def standard(method: str, column: str) -> list[Any]:
     if method == "plain":
         return [LinearRanker(loss, C=C, max_iter=100) for C in (10.0, 100.0, 1000.0)]
     setting: Any = "special" if column == "special" else "median"
-    common: dict[str, Any] = {"kernel": method, "setting": setting, "n_landmarks": 200, "random_state": 0}
+    common: dict[str, Any] = {"kernel": method, "setting": setting, "n_landmarks": LANDMARKS, "random_state": 0}
     return [KernelRanker(loss, C=C, max_iter=100, **common) for C in (10.0, 300.0)]
 
 
@@ -135,7 +136,7 @@ def own(method: str, column: str) -> list[Any]:
     if method == "plain":
         return [LinearRanker(CsListMLE(weights="grade"), **steps)]
     setting: Any = "special" if column == "special" else "vanilla"
-    common: dict[str, Any] = {"kernel": method, "setting": setting, "n_landmarks": 500, "random_state": 0}
+    common: dict[str, Any] = {"kernel": method, "setting": setting, "n_landmarks": LANDMARKS, "random_state": 0}
     return [KernelRanker(CsListMLE(weights="grade"), **common, **steps)]
 
 
