@@ -6,7 +6,6 @@ on two workers would silently become two queries.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -45,9 +44,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Summary:
-    """What the client must know of a partition: query ids with their number of rows, grades, categories of columns."""
+    """What the client must know of a partition; of its queries the ids and numbers of rows, in two arrays."""
 
-    counts: dict[Any, int]
+    ids: AnyArray
+    counts: AnyArray
     adjacent: bool
     grades: FloatArray
     categories: dict[str, tuple[Any, ...]]
@@ -56,7 +56,7 @@ class Summary:
     @property
     def rows(self) -> int:
         """Number of rows."""
-        return sum(self.counts.values())
+        return int(self.counts.sum())
 
 
 @dataclass(frozen=True)
@@ -120,11 +120,7 @@ def gather_parts(client: Any, data: Any, label: str, qid: str, weight: str | Non
         raise ValueError(f'split must be "repartition" or "refuse", got {split!r}')
     parts = _summarised(client, client.compute(_delayed_parts(data, label, qid, weight)))
     _check_categories(parts)
-    owners: dict[Any, list[int]] = {}
-    for i, summary in enumerate(parts.summaries):
-        for query in summary.counts:
-            owners.setdefault(query, []).append(i)
-    shared = {query: where for query, where in owners.items() if len(where) > 1}
+    shared = _split_queries(parts)
     scattered = [i for i, summary in enumerate(parts.summaries) if not summary.adjacent]
     if not shared and not scattered:
         return parts
@@ -140,6 +136,21 @@ def gather_parts(client: Any, data: Any, label: str, qid: str, weight: str | Non
             'split="repartition"'
         )
     return _summarised(client, _moved(client, parts, shared))
+
+
+def _split_queries(parts: Parts) -> dict[Any, dict[int, int]]:
+    """Return for each query in several partitions the number of its rows in each of them."""
+    import pandas as pd
+
+    ids = np.concatenate([summary.ids for summary in parts.summaries])
+    counts = np.concatenate([summary.counts for summary in parts.summaries])
+    where = np.repeat(np.arange(len(parts.summaries)), [len(summary.ids) for summary in parts.summaries])
+    codes, _ = pd.factorize(ids)
+    split = np.bincount(codes)[codes] > 1
+    shared: dict[Any, dict[int, int]] = {}
+    for query, i, rows in zip(ids[split].tolist(), where[split].tolist(), counts[split].tolist(), strict=True):
+        shared.setdefault(query, {})[i] = rows
+    return shared
 
 
 def _delayed_parts(data: Any, label: str, qid: str, weight: str | None) -> list[Any]:
@@ -186,18 +197,18 @@ def _array_part(X: Any, y: Any, qid: Any, weight: Any = None) -> Part:
 def _summary(part: Part) -> Summary:
     ids = part.qid
     runs = np.flatnonzero(ids[1:] != ids[:-1]).size + 1 if len(ids) else 0
-    counts = dict(Counter(ids.tolist()))
+    unique, counts = np.unique(ids, return_counts=True)
     frame = hasattr(part.X, "dtypes") and hasattr(part.X, "columns")
     categories = (
         {str(c): tuple(part.X[c].cat.categories) for c in part.X if str(part.X[c].dtype) == "category"} if frame else {}
     )
-    return Summary(counts, runs == len(counts), np.unique(part.y), categories, part.X[:0])
+    return Summary(unique, counts, runs == len(unique), np.unique(part.y), categories, part.X[:0])
 
 
 def _summarised(client: Any, futures: list[Any]) -> Parts:
     """Wait for partitions, leave out empty ones."""
     summaries = client.gather(client.map(_summary, futures, pure=False))
-    kept = [i for i, summary in enumerate(summaries) if summary.counts]
+    kept = [i for i, summary in enumerate(summaries) if len(summary.ids)]
     if not kept:
         raise ValueError("there are no rows")
     return Parts([futures[i] for i in kept], [summaries[i] for i in kept])
@@ -214,16 +225,19 @@ def _check_categories(parts: Parts) -> None:
                 )
 
 
-def _moved(client: Any, parts: Parts, shared: dict[Any, list[int]]) -> list[Any]:
+def _moved(client: Any, parts: Parts, shared: dict[Any, dict[int, int]]) -> list[Any]:
     """Send the rows of each split query to one of the partitions that have some, the one with the fewest rows so far.
 
     Only these rows travel. Within a query rows keep the order that they had over all partitions.
     """
-    load = [sum(n for query, n in s.counts.items() if query not in shared) for s in parts.summaries]
+    load = [summary.rows for summary in parts.summaries]
+    for where in shared.values():
+        for i, rows in where.items():
+            load[i] -= rows
     home: dict[Any, int] = {}
     for query, where in shared.items():
         home[query] = min(where, key=lambda i: load[i])
-        load[home[query]] += sum(parts.summaries[i].counts[query] for i in where)
+        load[home[query]] += sum(where.values())
     moves: dict[tuple[int, int], list[Any]] = {}
     for query, where in shared.items():
         for i in where:

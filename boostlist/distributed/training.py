@@ -229,7 +229,7 @@ def _collections(client: Any, parts: Parts) -> tuple[Any, Any, Any, Any, Any]:
     da: Any = dask.array
     made = [delayed(future) for future in parts.futures]
     rows = [summary.rows for summary in parts.summaries]
-    queries = [len(summary.counts) for summary in parts.summaries]
+    queries = [len(summary.ids) for summary in parts.summaries]
     first = np.cumsum([0, *queries])
 
     def vector(function: Callable[..., Any], lengths: list[int], dtype: Any, *more: Any) -> Any:
