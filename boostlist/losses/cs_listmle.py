@@ -41,9 +41,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from boostlist.checks import check_choice, check_k
 from boostlist.gains import Gain, check_gain, gains
 from boostlist.losses.base import VALUE, KernelLoss, Traits
-from boostlist.losses.weights import check_choice
 from boostlist.parallel import kernel, longest
 
 if TYPE_CHECKING:
@@ -333,8 +333,7 @@ class CsListMLE(KernelLoss):
 
     def __post_init__(self) -> None:
         check_choice("weights", self.weights, ("ndcg", "grade"))
-        if self.k is not None and (self.k != int(self.k) or self.k < 1):
-            raise ValueError(f"k must be a whole number of at least 1, or None for the whole list, got {self.k}")
+        check_k(self.k)
         object.__setattr__(self, "gain", check_gain(self.gain))
 
     def tables(self, queries: Queries) -> tuple[AnyArray | bool, ...]:

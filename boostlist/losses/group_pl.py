@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
+from boostlist.checks import check_choice
 from boostlist.losses.base import BoundLoss, Loss, Traits
 from boostlist.losses.plackett_luce import ListMLE
-from boostlist.losses.weights import check_choice
 from boostlist.parallel import kernel, over_queries
 from boostlist.queries import Queries, frozen
 

@@ -31,11 +31,11 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from boostlist.checks import check_choice
 from boostlist.gains import Gain, gains
 from boostlist.losses.base import DIAG, KernelLoss, Traits
 from boostlist.losses.interval_solver import PULL, chain, hold, settle, solve, stand
 from boostlist.losses.pointwise import check_targets
-from boostlist.losses.weights import check_choice
 from boostlist.parallel import kernel, longest
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain, gains
 from boostlist.losses.base import VALUE, KernelLoss, Traits
-from boostlist.losses.weights import check_choice
 from boostlist.parallel import kernel, longest
 
 if TYPE_CHECKING:

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain
 from boostlist.losses import markov_kernels
 from boostlist.losses.base import KernelLoss, Traits
@@ -39,7 +40,6 @@ from boostlist.losses.weights import (
     Normalizer,
     PairWeights,
     StageWeights,
-    check_choice,
     check_grades,
     enumerable_label_set,
     pair_scale,

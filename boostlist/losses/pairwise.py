@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain, gains
 from boostlist.losses import pairwise_hinge, pairwise_kernels
 from boostlist.losses.base import KernelLoss, Traits
@@ -29,7 +30,6 @@ from boostlist.losses.weights import (
     Grades,
     Normalizer,
     PairWeights,
-    check_choice,
     check_grades,
     pair_scale,
     pair_weights,

@@ -42,9 +42,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain
 from boostlist.losses.base import VALUE, KernelLoss, Traits
-from boostlist.losses.weights import Grades, StageWeights, check_choice, check_grades, stage_weights
+from boostlist.losses.weights import Grades, StageWeights, check_grades, stage_weights
 from boostlist.parallel import kernel, longest
 
 if TYPE_CHECKING:

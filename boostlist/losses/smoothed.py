@@ -44,6 +44,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from boostlist.checks import check_k
 from boostlist.gains import Gain, check_gain, gains
 from boostlist.losses.base import KernelLoss, Traits
 from boostlist.losses.pairwise_kernels import gather
@@ -342,8 +343,7 @@ class SmoothNDCG(Smoothed):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.k is not None and (self.k != int(self.k) or self.k < 1):
-            raise ValueError(f"k must be a whole number of at least 1, or None for the whole list, got {self.k}")
+        check_k(self.k)
         object.__setattr__(self, "gain", check_gain(self.gain))
 
     def tables(self, queries: Queries) -> tuple[AnyArray | float | bool, ...]:

@@ -7,7 +7,7 @@ grade y is worth R = (2^y - 1) / 2^|L|; here R = a / (2 a_max + 1) with the gain
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -28,13 +28,6 @@ Normalizer = Literal["documents", "pairs", "dcg"] | None
 
 Grades = tuple[float, ...] | None
 """The label set: every grade that may occur, or None for those seen when binding."""
-
-
-def check_choice(name: str, value: object, choices: object) -> None:
-    """Raise a ValueError that lists the choices, given as a Literal or a tuple, unless value is one of them."""
-    allowed = choices if isinstance(choices, tuple) else get_args(choices)
-    if value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
 
 
 def check_grades(grades: Grades) -> Grades:

@@ -10,7 +10,6 @@ where the kernel sees the scores and the divisor depends on labels only (for NDC
 
 from __future__ import annotations
 
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -96,7 +95,7 @@ class Metric(ABC):
             Name, value and whether higher is better for LightGBM; name and value for XGBoost, which is told the
             direction by `boostlist.boosters.xgboost_early_stopping`.
         """
-        from boostlist.boosters.binding import is_instance, bound_once, read_call
+        from boostlist.boosters.binding import bound_once, is_instance, read_call
 
         scores, lists = read_call(a, b, weight, group)
         value = bound_once(lists, self, lambda lists: self.bind(lists.queries())).mean(scores)
@@ -170,21 +169,3 @@ class BoundMetric:
             )
         # Not a BLAS dot product, which may round differently with another number of threads.
         return float(np.sum(weight * values) / total)
-
-
-def check_k(k: int | None) -> None:
-    """Refuse a cut-off that is neither None nor a whole number of at least 1."""
-    if k is None:
-        return
-    try:
-        valid = operator.index(k) >= 1 and not isinstance(k, bool)
-    except TypeError:
-        valid = False
-    if not valid:
-        raise ValueError(f"k must be a whole number of at least 1, or None for the whole list; got {k!r}")
-
-
-def check_choice(what: str, value: object, choices: tuple[str, ...]) -> None:
-    """Refuse a value that is not one of the choices."""
-    if value not in choices:
-        raise ValueError(f"{what} must be {' or '.join(map(repr, choices))}, got {value!r}")

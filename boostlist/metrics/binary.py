@@ -20,7 +20,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from boostlist._typing import FloatArray
-from boostlist.metrics.base import BoundMetric, check_choice
+from boostlist.checks import check_choice
+from boostlist.metrics.base import BoundMetric
 from boostlist.metrics.ranking import RankingMetric, rank, room, tie, tie_order
 from boostlist.parallel import kernel
 from boostlist.queries import Queries, frozen

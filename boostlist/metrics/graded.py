@@ -19,8 +19,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from boostlist._typing import FloatArray
+from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain, gains
-from boostlist.metrics.base import BoundMetric, check_choice
+from boostlist.metrics.base import BoundMetric
 from boostlist.metrics.ranking import RankingMetric, ideal_sum, rank, ranked_gains, room, tie_order, without_gain
 from boostlist.parallel import kernel, over_queries
 from boostlist.queries import Queries, frozen

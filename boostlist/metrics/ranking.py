@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from boostlist._typing import FloatArray, IntArray
-from boostlist.metrics.base import BoundMetric, Metric, check_choice, check_k
+from boostlist.checks import check_choice, check_k
+from boostlist.metrics.base import BoundMetric, Metric
 from boostlist.parallel import kernel, longest, over_queries
 from boostlist.queries import Queries, frozen
 

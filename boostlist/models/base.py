@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from boostlist._typing import FloatArray
+from boostlist.checks import check_choice
 from boostlist.estimation import RankingEstimator
 from boostlist.losses import BoundLoss, Loss, registry
-from boostlist.losses.weights import check_choice
 from boostlist.persistence import Storable
 from boostlist.queries import Queries
 from boostlist.solvers import SECOND_ORDER, SOLVERS, Callback, Convergence, Design, Monitor, Problem, Stopped

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from boostlist._typing import FloatArray, IntArray
-from boostlist.losses.weights import check_choice
+from boostlist.checks import check_choice
 from boostlist.models.base import ParametricRanker, as_loss
 from boostlist.models.kernels import (
     USED,

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.special import expit
 
 from boostlist._typing import FloatArray
-from boostlist.losses.weights import check_choice
+from boostlist.checks import check_choice
 from boostlist.models.base import ParametricRanker, as_loss
 from boostlist.models.kernels import row_ranges
 from boostlist.solvers import Callback, MatrixDesign, Monitor, minimize_lbfgs

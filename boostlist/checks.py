@@ -1,0 +1,25 @@
+"""Checks of parameters that losses, metrics and models have in common."""
+
+from __future__ import annotations
+
+import operator
+from typing import get_args
+
+
+def check_choice(name: str, value: object, choices: object) -> None:
+    """Raise a ValueError that lists the choices, given as a Literal or a tuple, unless value is one of them."""
+    allowed = choices if isinstance(choices, tuple) else get_args(choices)
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+
+
+def check_k(k: int | None) -> None:
+    """Raise a ValueError unless a cut-off is None or a whole number of at least 1."""
+    if k is None:
+        return
+    try:
+        valid = operator.index(k) >= 1 and not isinstance(k, bool)
+    except TypeError:
+        valid = False
+    if not valid:
+        raise ValueError(f"k must be a whole number of at least 1, or None for the whole list; got {k!r}")
