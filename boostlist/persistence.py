@@ -57,10 +57,14 @@ class Storable:
     """Adds ``save`` to an estimator: its parameters, and the fitted attributes named in `_stored`.
 
     Attributes are stored as arrays (CSR matrices in parts), or as JSON if they are numbers, strings, lists or losses.
-    Missing ones are left out. Override `_state` and `_restore` for anything else.
+    Missing ones are left out, but the first is there as soon as the estimator is fitted. Override `_state` and
+    `_restore` for anything else.
     """
 
-    _stored: ClassVar[tuple[str, ...]] = ()
+    _stored: ClassVar[tuple[str, ...]]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, self._stored[0])
 
     def save(self, path: PathLike) -> Path:
         """Write the model to a ``.npz`` file that `boostlist.load` reads.
@@ -147,11 +151,10 @@ def load(path: PathLike) -> Any:
     try:
         model: Any = model_class(**{key: decode(value) for key, value in header["parameters"].items()})
         model._restore(header["attributes"], arrays)
-        missing = [key for key in ("n_features_in_", *model_class._stored[:1]) if not hasattr(model, key)]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{path} is damaged: its {name} cannot be put together ({error})") from error
-    if missing:
-        raise ValueError(f"{path} is damaged: its {name} lacks {', '.join(missing)}")
+    if not (model.__sklearn_is_fitted__() and hasattr(model, "n_features_in_")):
+        raise ValueError(f"{path} is damaged: its {name} lacks what it was fitted to")
     return model
 
 

@@ -249,7 +249,7 @@ class _BoundKernels(BoundLoss):
             A, B = np.empty((2, stage[hi] - stage[lo], X.shape[1]))
             bounds = start[lo : hi + 1] - start[lo]
             over_queries(kernel, bounds, lo, start, weight, scores, frozen(X), S, A, B, *self._tables)
-            cross = A.T @ B
-            return S.T @ S - cross - cross.T
+            cross: FloatArray = A.T @ B
+            return np.asarray(S.T @ S - cross - cross.T)
 
         return product

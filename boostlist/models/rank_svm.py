@@ -148,10 +148,10 @@ class RankSVM(KernelMachine):
     --------
     >>> from boostlist import RankSVM
     >>> RankSVM().fit([[0.0], [1.0], [2.0]], [0, 1, 2], group=[3]).coef_.round(3)
-    array([0.818])
+    array([0.8])
     """
 
-    _stored = ("_parameters", "coef_", "dual_coef_", "basis_")
+    _stored = ("coef_", "dual_coef_", "basis_", "_parameters")
 
     def __init__(
         self,
@@ -215,6 +215,9 @@ class RankSVM(KernelMachine):
         else:
             self._fit_kernel(features, queries, loss)
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coef_" if self.kernel == "linear" else "dual_coef_")
 
     def _keep_coef(self, w: FloatArray) -> None:
         self.coef_ = w

@@ -26,7 +26,6 @@ def minimize_lbfgs(
 ) -> None:
     """Minimise a function given with its gradient, and report each iterate."""
     last: tuple[FloatArray, float, float] | None = None
-    start = float("nan")
 
     def evaluate(x: FloatArray) -> tuple[float, FloatArray]:
         nonlocal last
@@ -41,7 +40,6 @@ def minimize_lbfgs(
         assert last is not None
         monitor(*last)
 
-    evaluate(w)
     note(w)
     start = monitor.iterations[0].gradient_norm
     # SciPy's bounds are set out of reach: the monitor ends the fit.

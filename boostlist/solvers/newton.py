@@ -72,11 +72,10 @@ def _cg_direction(problem: Problem, f: FloatArray, gradient: FloatArray) -> Floa
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """A point on the line w + t p: F, its slope along p, and the loss's gradient in f."""
+    """A point on the line w + t p: F there, and the loss's gradient in f."""
 
     t: float
     F: float
-    slope: float
     loss_gradient: FloatArray
 
 
@@ -111,7 +110,7 @@ def _line_search(problem: Problem, w: FloatArray, f: FloatArray, p: FloatArray, 
         slope_t = w_p + t * p_p + problem.c * float(np.sum(loss_gradient * f_p))
         flatter = abs(slope_t) <= -_CURVATURE * slope and F_t <= F + _ROUNDING * abs(F)
         if F_t <= F + _ARMIJO * t * slope or flatter:
-            return _Point(t, F_t, slope_t, loss_gradient)
+            return _Point(t, F_t, loss_gradient)
         # Convex: the slope changes sign between 0 and t, and its secant says where.
         secant = slope / (slope - slope_t) if slope_t > slope else 0.5
         t *= min(max(secant, 0.1), 0.5)

@@ -114,6 +114,17 @@ def test_score_weighs_queries_by_their_rows():
         ranker.score(X, y, qid=qid, sample_weight=[1.0])
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_a_failed_fit_leaves_no_half_fitted_model(name):
+    X, y, qid = lists()
+    bad = clone(ALL[name])
+    bad.set_params(**({"C": -1.0} if hasattr(bad, "C") else {"n_stages": 0}))
+    with pytest.raises(ValueError, match="must be"):
+        bad.fit(X, y, qid=qid)
+    with pytest.raises(NotFittedError):
+        bad.predict(X)
+
+
 def test_mismatches_are_refused():
     X, y, qid = lists()
     ranker = models.LinearRanker()
