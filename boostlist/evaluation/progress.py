@@ -57,6 +57,12 @@ class Progress:
         """Note that a task has begun."""
         self._running.append(task)
         self._begun[id(task)] = time.monotonic()
+        # A process gets its next task before the end of its last one is told.
+        if len(self._running) <= self._jobs:
+            self._draw()
+
+    def tick(self) -> None:
+        """Note that time has passed."""
         self._draw()
 
     def finished(self, task: Task, came: Result | Failure) -> None:
@@ -98,16 +104,19 @@ class Progress:
 
     def _leader(self) -> str:
         """Return the model with the best mean over the folds that all models so far have."""
-        folds: dict[str, dict[int, float]] = defaultdict(dict)
-        for (model, fold), value in self._best.items():
-            folds[model][fold] = value
-        most = max((len(values) for values in folds.values()), default=0)
-        means = {model: statistics.fmean(values.values()) for model, values in folds.items() if len(values) == most}
+        folds: dict[str, set[int]] = defaultdict(set)
+        for model, fold in self._best:
+            folds[model].add(fold)
+        if not folds:
+            return ""
+        shared = set.intersection(*folds.values())
+        means = {model: statistics.fmean(self._best[model, fold] for fold in shared) for model in folds if shared}
         if not means:
             return ""
         better = max if self._metric.higher_is_better else min
         model = better(means, key=lambda name: means[name])
-        return f"{model}  {self._select} {means[model]:.4f} on validation, {most} fold{'s' if most > 1 else ''}"
+        count = len(shared)
+        return f"{model}  {self._select} {means[model]:.4f} on validation, {count} fold{'s' if count > 1 else ''}"
 
     def _count(self) -> str:
         total = len(self._tasks)

@@ -22,6 +22,7 @@ from boostlist.evaluation.training import Failure, Task, Trainer
 
 Outcome = Result | Failure
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BOOSTLIST_THREADS")
+_TICK = 1.0
 
 
 @dataclass
@@ -61,7 +62,11 @@ class Workers:
             worker.pipe.close()
 
     def run(
-        self, tasks: Sequence[Task], facts_of: Sequence[int], started: Callable[[Task], None]
+        self,
+        tasks: Sequence[Task],
+        facts_of: Sequence[int],
+        started: Callable[[Task], None],
+        tick: Callable[[], None],
     ) -> Iterator[tuple[Task, Outcome] | FoldFacts]:
         """Yield the outcome of each task as it comes, and the facts of the folds in `facts_of`.
 
@@ -73,19 +78,26 @@ class Workers:
             Folds whose facts are wanted.
         started
             Called with each task when it is handed to a process.
+        tick
+            Called about every second while nothing ends.
         """
         waiting, wanted = list(reversed(tasks)), set(facts_of)
 
         def hand_out(worker: _Worker) -> None:
             task = worker.task = waiting.pop()
-            worker.pipe.send((task, task.fold in wanted))
+            # A process that has just died is noticed when its answer is read.
+            with contextlib.suppress(OSError):
+                worker.pipe.send((task, task.fold in wanted))
             wanted.discard(task.fold)
             started(task)
 
         for _ in range(min(self._jobs, len(tasks))):
             hand_out(self._start())
         while busy := [worker for worker in self._workers if worker.task is not None]:
-            for pipe in wait([worker.pipe for worker in busy]):
+            ready = wait([worker.pipe for worker in busy], timeout=_TICK)
+            if not ready:
+                tick()
+            for pipe in ready:
                 worker = next(worker for worker in busy if worker.pipe is pipe)
                 task, worker.task = worker.task, None
                 assert task is not None

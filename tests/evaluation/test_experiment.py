@@ -15,6 +15,7 @@ from boostlist.evaluation.folds import find_source
 from boostlist.evaluation.storage import Store
 from boostlist.evaluation.summary import summarize
 from boostlist.metrics import get
+from tests.evaluation.stubs import StubRanker
 
 
 def test_every_model_fold_and_setting_has_its_file(stub_run):
@@ -35,9 +36,23 @@ def test_every_model_fold_and_setting_has_its_file(stub_run):
     assert facts.relevant.tolist() == [(test.y[test.qid == int(q)] > 0).sum() for q in facts.qid]
 
 
+def test_processes_give_what_one_process_gives(stub_run, tmp_path):
+    _, _, here = stub_run(["stub", "stub?noise=5"])
+    _, _, there = stub_run(["stub", "stub?noise=5"], folder=tmp_path / "there", jobs=2, processes=True)
+
+    def values(outcome):
+        return {(r.model, r.fold, r.setting["C"]): r.test["ndcg@10"].tolist() for r in outcome.results}
+
+    assert values(there) == values(here)
+    assert len(values(there)) == 8
+    assert {fold: facts.qid.tolist() for fold, facts in there.facts.items()} == {
+        fold: facts.qid.tolist() for fold, facts in here.facts.items()
+    }
+
+
 def test_what_is_stored_is_not_trained_again(stub_run, monkeypatch):
     stub_run(["stub", "stub?noise=5"])
-    monkeypatch.setattr(experiment.Workers, "_start", lambda self: pytest.fail("a process was started"))
+    monkeypatch.setattr(StubRanker, "fit", lambda *_, **__: pytest.fail("a model was trained"))
     _, _, outcome = stub_run(["stub", "stub?noise=5"])
     assert len(outcome.results) == 8
     assert sorted(outcome.facts) == [1, 2]
@@ -76,7 +91,7 @@ def test_a_model_that_fails_does_not_end_the_run(stub_run):
 
 @pytest.mark.skipif(os.name == "nt", reason="sends SIGKILL")
 def test_a_process_that_dies_fails_its_task_alone(stub_run):
-    _, _, outcome = stub_run(["stub", "stub?mode=die"], jobs=2, folds=(1,))
+    _, _, outcome = stub_run(["stub", "stub?mode=die"], jobs=2, folds=(1,), processes=True)
     assert len(outcome.results) == 2
     assert [failure.reason for failure in outcome.failures] == [
         "its process was ended by SIGKILL, perhaps for want of memory"
@@ -94,7 +109,7 @@ def test_ctrl_c_ends_with_what_there_is(stub_run, monkeypatch):
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(storage.Store, "save", save_then_interrupt)
-    _, _, outcome = stub_run(["stub", "stub?noise=5"], folds=(1, 2, 3))
+    _, _, outcome = stub_run(["stub", "stub?noise=5"], folds=(1, 2, 3), processes=True)
     assert outcome.interrupted
     assert len(outcome.results) == 4
     summary = summarize(outcome)
