@@ -23,6 +23,8 @@ _ARMIJO = 1e-4
 _CURVATURE = 0.9
 # Relative size of a change of F that is lost in rounding; below it only the slope tells whether a step was good.
 _ROUNDING = 1e-12
+# A promised fall of F, relative to F, so small that failing to reach it is the fault of rounding.
+_STALL = 1e-9
 _HALVINGS = 60
 
 
@@ -114,4 +116,6 @@ def _line_search(problem: Problem, w: FloatArray, f: FloatArray, p: FloatArray, 
         # Convex: the slope changes sign between 0 and t, and its secant says where.
         secant = slope / (slope - slope_t) if slope_t > slope else 0.5
         t *= min(max(secant, 0.1), 0.5)
+    if -slope <= _STALL * abs(F):
+        raise Stopped("no step lowers the loss by more than rounding", converged=True)
     raise Stopped("no step along the Newton direction lowers the loss", converged=False)
