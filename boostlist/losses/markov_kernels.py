@@ -1,8 +1,8 @@
 r"""Kernels of the Markov random field losses; notation and formulas are those of `markov`.
 
-WpLL runs over blocks of documents in ascending order of grade, label by label, so that all but the exponentials are
-vector operations. The diagonal is taken as gamma^2 [ sum_i W_i Var_{P_i} s + W_k ( Var_{P_k} a - 2 Cov_{P_k}(a, s) ) ],
-with s = sign(v - y_k).
+WpLL runs over blocks of documents in ascending order of grade, label by label, so that all is vector operations. The
+diagonal is taken as gamma^2 [ sum_i W_i Var_{P_i} s + W_k ( Var_{P_k} a - 2 Cov_{P_k}(a, s) ) ], with
+s = sign(v - y_k). As a(v) ascends, s (a(v) - a(y_k)) = |a(v) - a(y_k)|.
 
 WUB runs over pairs, document i after j in ascending order of grade. For y_i > y_j both derivatives in d are rational in
 r = e^{-gamma d}: with den = 2 r + b (1 + r^2),
@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from boostlist.losses.base import VALUE
+from boostlist.losses.exponential import exp
 from boostlist.losses.pairwise_kernels import gather, gather_with_weights
 from boostlist.losses.ratios import BLOCK, FAR, exponentials, ratios, row_kernel
 from boostlist.parallel import kernel, longest
@@ -28,14 +29,21 @@ _NOTHING = -100.0
 _LARGE = 1e100
 
 
+@row_kernel
+def _sum(x):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for k in range(x.size):
+        total += x[k]
+    return total
+
+
 @kernel
-def _margins(f, order, first, last, document, index, gamma, a, S):  # type: ignore[no-untyped-def]
-    """Fill gamma a(v) and gamma S(v) for every v of the label set; scores are taken about the first."""
+def _margins(x, begin, first, last, document, index, gamma, a, S):  # type: ignore[no-untyped-def]
+    """Fill gamma a(v) and gamma S(v) for every v of the label set, the scores x being in ascending order of grade."""
     a[:] = 0.0
     S[:] = 0.0
     for g in range(first, last):
-        for i in range(document[g], document[g + 1]):
-            S[index[g]] += f[order[i]] - f[0]
+        S[index[g]] = _sum(x[document[g] - begin : document[g + 1] - begin])
         a[index[g]] = document[g + 1] - document[g]
     number, total = np.sum(a), np.sum(S)
     below = sum_below = 0.0
@@ -47,57 +55,54 @@ def _margins(f, order, first, last, document, index, gamma, a, S):  # type: igno
         sum_below += scores
 
 
+@row_kernel
+def _raise_top(x, a, S, top):  # type: ignore[no-untyped-def]
+    for k in range(x.size):
+        top[k] = max(top[k], a * x[k] - S)
+
+
+@row_kernel
+def _add_label(x, a, S, top, E, Z):  # type: ignore[no-untyped-def]
+    for k in range(x.size):
+        E[k] = exp(max(a * x[k] - S - top[k], _NOTHING))
+        Z[k] += E[k]
+
+
 @kernel
-def _softmax(x, a, S, P, top, Z):  # type: ignore[no-untyped-def]
-    """Fill the rows v of P with softmax_v(a(v) x - S(v)), and top and Z with log-sum-exp as top + log Z."""
-    n = x.size
+def _softmax(x, a, S, E, top, Z):  # type: ignore[no-untyped-def]
+    """Fill the rows v of E with e^{a(v) x - S(v) - top}, top with the largest exponent, and Z with the sums of rows."""
     top[:] = -np.inf
     Z[:] = 0.0
     for v in range(a.size):
-        for k in range(n):
-            top[k] = max(top[k], a[v] * x[k] - S[v])
+        _raise_top(x, a[v], S[v], top)
     for v in range(a.size):
-        row = P[v * BLOCK : v * BLOCK + n]
-        for k in range(n):
-            row[k] = np.exp(max(a[v] * x[k] - S[v] - top[k], _NOTHING))
-        for k in range(n):
-            Z[k] += row[k]
-    for v in range(a.size):
-        row = P[v * BLOCK : v * BLOCK + n]
-        for k in range(n):
-            row[k] /= Z[k]
+        _add_label(x, a[v], S[v], top, E[v * BLOCK : v * BLOCK + x.size], Z)
 
 
 @row_kernel
-def _moments(P, a, own, mean, square):  # type: ignore[no-untyped-def]
-    """Add a label with probability P and margin a to the moments of a(v) - a(y)."""
-    for k in range(P.size):
+def _moments(E, inverse, a, own, mean, square, mixed):  # type: ignore[no-untyped-def]
+    """Add a label v with probability E inverse to the means of d = a(v) - a(y), d^2 and d sign(v - y) = |d|."""
+    for k in range(E.size):
+        p = E[k] * inverse[k]
         step = a - own[k]
-        mean[k] += step * P[k]
-        square[k] += step * step * P[k]
+        mean[k] += step * p
+        square[k] += step * step * p
+        mixed[k] += abs(step) * p
 
 
 @row_kernel
-def _signed_moments(P, sign, a, own, mean, mixed):  # type: ignore[no-untyped-def]
-    """Add a label v with sign = sign(v - y) to the means of the sign and of sign (a(v) - a(y))."""
-    for k in range(P.size):
-        p = sign * P[k]
-        mean[k] += p
-        mixed[k] += (a - own[k]) * p
+def _spreads(E, inverse, W, lead):  # type: ignore[no-untyped-def]
+    """Return sum W P and the sum of W Var sign(v - u) = W [ 1 - P - (E sign)^2 ], for the label u with P = E inverse.
 
-
-@row_kernel
-def _spreads(P, W, below):  # type: ignore[no-untyped-def]
-    """Return sum W P and the sum of W times the variance of sign(v - u), u being the label of probability P.
-
-    below holds the probability of lower labels than u, and moves on to the next.
+    lead holds the probability of u and above less that of labels below u, and moves on to the next.
     """
     probability = variance = 0.0
-    for k in range(P.size):
-        p, rest = P[k], 1 - P[k]
+    for k in range(E.size):
+        p = E[k] * inverse[k]
+        sign = lead[k] - p
         probability += W[k] * p
-        variance += W[k] * (4 * below[k] * (rest - below[k]) + p * rest)
-        below[k] += p
+        variance += W[k] * ((1 - p) - sign * sign)
+        lead[k] = sign - p
     return probability, variance
 
 
@@ -114,71 +119,75 @@ def wpll(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, need, value, gradient, diag, gamma, labels, index, order, level_start, document, W
 ):
     """Value, gradient and diagonal of the weighted pseudo-likelihood."""
-    a, P = np.empty(labels), np.empty(labels * BLOCK)
+    a, E = np.empty(labels), np.empty(labels * BLOCK)
     S, D, C = np.empty_like(a), np.empty_like(a), np.empty_like(a)
-    x, top, Z, own, W_ = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-    mean, square, below = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-    sign, mixed = np.empty(BLOCK), np.empty(BLOCK)
-    edge = np.empty(labels + 1, np.int64)
+    scores = np.empty(longest(lo, hi, start))
+    slope, curvature = np.empty_like(scores), np.empty_like(scores)
+    top_, Z_, inverse_, own_, W_ = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    mean_, square_, mixed_ = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    lead_, sign_ = np.empty(BLOCK), np.empty(BLOCK)
     for q in range(lo, hi):
         rows = slice(start[q], start[q + 1])
-        fq, gradient_q, diag_q = f[rows], gradient[rows], diag[rows]
+        begin, size = start[q], start[q + 1] - start[q]
+        gradient_q, diag_q, order_q = gradient[rows], diag[rows], order[rows]
         first, last = level_start[q], level_start[q + 1]
-        if fq.size == 1:
+        if size == 1:
             gradient_q[0] = diag_q[0] = 0.0
             value[q] = W[first] * np.log(labels)
             continue
-        _margins(fq, order, first, last, document, index, gamma, a, S)
-        # In ascending order of grade, the documents edge[v]:edge[v + 1] have the label v.
-        edge[:] = fq.size
+        gather(f[rows], order_q, scores)
+        # Only differences count; f[begin] is as good a zero as any.
+        for k in range(size):
+            scores[k] -= f[begin]
+        _margins(scores, begin, first, last, document, index, gamma, a, S)
         D[:] = 0.0
         C[:] = 0.0
-        at = 0
         for g in range(first, last):
-            edge[at : index[g] + 1] = document[g] - rows.start
-            at = index[g] + 1
             D[index[g]] = -W[g] * (document[g + 1] - document[g])
         loss = 0.0
-        for left in range(0, fq.size, BLOCK):
-            part = order[rows][left : left + BLOCK]
-            n = part.size
-            for k in range(n):
-                x[k] = fq[part[k]] - fq[0]
-                mean[k] = square[k] = below[k] = sign[k] = mixed[k] = 0.0
+        for left in range(0, size, BLOCK):
+            n = min(BLOCK, size - left)
+            x, top, Z, inverse, own, Wk = scores[left : left + n], top_[:n], Z_[:n], inverse_[:n], own_[:n], W_[:n]
+            mean, square, mixed, lead, sign = mean_[:n], square_[:n], mixed_[:n], lead_[:n], sign_[:n]
+            mean[:] = 0.0
+            square[:] = 0.0
+            mixed[:] = 0.0
+            lead[:] = 1.0
             for g in range(first, last):
-                low, high = max(document[g] - rows.start - left, 0), min(document[g + 1] - rows.start - left, n)
+                low, high = max(document[g] - begin - left, 0), min(document[g + 1] - begin - left, n)
                 for k in range(low, high):
                     own[k] = a[index[g]]
-                    W_[k] = W[g]
-            _softmax(x[:n], a, S, P, top[:n], Z[:n])
+                    Wk[k] = W[g]
+            _softmax(x, a, S, E, top, Z)
+            for k in range(n):
+                inverse[k] = 1 / Z[k]
+            g = first
             for v in range(labels):
-                row = P[v * BLOCK : v * BLOCK + n]
-                _moments(row, a[v], own[:n], mean[:n], square[:n])
-                lower, upper = max(edge[v] - left, 0), max(edge[v + 1] - left, 0)
-                if lower > 0:
-                    _signed_moments(row[:lower], 1.0, a[v], own[:lower], sign[:lower], mixed[:lower])
-                if upper < n:
-                    _signed_moments(row[upper:], -1.0, a[v], own[upper:n], sign[upper:n], mixed[upper:n])
-                probability, variance = _spreads(row, W_[:n], below[:n])
+                Ev = E[v * BLOCK : v * BLOCK + n]
+                _moments(Ev, inverse, a[v], own, mean, square, mixed)
+                probability, variance = _spreads(Ev, inverse, Wk, lead)
                 D[v] += probability
                 C[v] += variance
+                if g < last and index[g] == v:
+                    low, high = max(document[g] - begin - left, 0), min(document[g + 1] - begin - left, n)
+                    for k in range(low, high):
+                        sign[k] = lead[k] + Ev[k] * inverse[k]
+                        if need & VALUE:
+                            loss += W[g] * (np.log(Z[k]) + top[k] - (a[v] * x[k] - S[v]))
+                    g += 1
+            slopes, curvatures = slope[left : left + n], curvature[left : left + n]
+            for k in range(n):
+                slopes[k] = Wk[k] * mean[k]
             for k in range(n):
                 covariance = mixed[k] - mean[k] * sign[k]
-                gradient_q[part[k]] = W_[k] * mean[k]
-                diag_q[part[k]] = W_[k] * (square[k] - mean[k] * mean[k] - 2 * gamma * covariance)
-            if need & VALUE:
-                for g in range(first, last):
-                    y = index[g]
-                    low, high = max(document[g] - rows.start - left, 0), min(document[g + 1] - rows.start - left, n)
-                    for k in range(low, high):
-                        loss += W[g] * (np.log(Z[k]) + top[k] - (a[y] * x[k] - S[y]))
+                curvatures[k] = Wk[k] * (square[k] - mean[k] * mean[k] - 2 * gamma * covariance)
         value[q] = loss
         _signed_sums(D, gamma)
         for g in range(first, last):
-            y = index[g]
-            for i in range(document[g], document[g + 1]):
-                gradient_q[order[i]] = weight[q] * (gradient_q[order[i]] - D[y])
-                diag_q[order[i]] = weight[q] * max(diag_q[order[i]] + gamma * gamma * C[y], 0.0)
+            v = index[g]
+            for k in range(document[g] - begin, document[g + 1] - begin):
+                gradient_q[order_q[k]] = weight[q] * (slope[k] - D[v])
+                diag_q[order_q[k]] = weight[q] * max(curvature[k] + gamma * gamma * C[v], 0.0)
 
 
 @kernel
@@ -186,34 +195,38 @@ def wpll_hessp(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, v, out, gamma, labels, index, order, level_start, document, W
 ):
     """Hessian-vector product of the weighted pseudo-likelihood."""
-    a, P = np.empty(labels), np.empty(labels * BLOCK)
+    a, E = np.empty(labels), np.empty(labels * BLOCK)
     S, dS, D = np.empty_like(a), np.empty_like(a), np.empty_like(a)
-    x_, top, Z = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    x, top, Z = np.empty(longest(lo, hi, start)), np.empty(BLOCK), np.empty(BLOCK)
+    dx = np.empty_like(x)
     for q in range(lo, hi):
         rows = slice(start[q], start[q + 1])
-        fq, vq, out_q = f[rows], v[rows], out[rows]
+        begin, out_q = start[q], out[rows]
         first, last = level_start[q], level_start[q + 1]
-        _margins(vq, order, first, last, document, index, gamma, a, dS)
-        _margins(fq, order, first, last, document, index, gamma, a, S)
+        gather(f[rows], order[rows], x)
+        gather(v[rows], order[rows], dx)
+        for k in range(out_q.size):
+            x[k] -= f[begin]
+            dx[k] -= v[begin]
+        _margins(dx, begin, first, last, document, index, gamma, a, dS)
+        _margins(x, begin, first, last, document, index, gamma, a, S)
         D[:] = 0.0
         for g in range(first, last):
             y = index[g]
             for left in range(document[g], document[g + 1], BLOCK):
-                part = order[left : min(left + BLOCK, document[g + 1])]
-                x = x_[: part.size]
-                for k in range(part.size):
-                    x[k] = fq[part[k]] - fq[0]
-                _softmax(x, a, S, P, top[: part.size], Z[: part.size])
-                for k in range(part.size):
-                    dx = vq[part[k]] - vq[0]
+                n = min(BLOCK, document[g + 1] - left)
+                _softmax(x[left - begin : left - begin + n], a, S, E, top[:n], Z[:n])
+                for k in range(n):
+                    direction = dx[left - begin + k]
                     mean = own = 0.0
                     for u in range(labels):
-                        mean += P[u * BLOCK + k] * (a[u] * dx - dS[u])
+                        mean += E[u * BLOCK + k] * (a[u] * direction - dS[u])
+                    mean /= Z[k]
                     for u in range(labels):
-                        change = W[g] * P[u * BLOCK + k] * (a[u] * dx - dS[u] - mean)
+                        change = W[g] * E[u * BLOCK + k] / Z[k] * (a[u] * direction - dS[u] - mean)
                         own += change * (a[u] - a[y])
                         D[u] += change
-                    out_q[part[k]] = own
+                    out_q[order[left + k]] = own
         _signed_sums(D, gamma)
         for g in range(first, last):
             for i in range(document[g], document[g + 1]):
