@@ -37,6 +37,7 @@ def objective_calls(largest: int) -> None:
     print(
         "| documents | ns a document, call | ns a document, bind | peak bytes a document |\n| --- | --- | --- | --- |"
     )
+    CsListMLE().bind(Queries.from_sizes([1, 0], [2])).gradient_hessian([0, 0])  # compiles
     rng = np.random.default_rng(0)
     documents = 10**5
     while documents <= largest:
