@@ -180,6 +180,7 @@ class TreeRanker(RankingEstimator):
         X
             Features: an array, a CSR matrix or a data frame, which may have categorical columns and a column ``qid``.
             Missing values may be nan. XGBoost takes what a CSR matrix does not store for missing, LightGBM for 0.
+            XGBoost before 3.1 knows categories by their codes only: give ``predict`` columns with the same categories.
         y
             Label of each row, >= 0.
         qid, group
