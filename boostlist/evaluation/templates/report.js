@@ -55,7 +55,8 @@
     [first.value, second.value] = data.first;
     const draw = () => winLoss(figure, data, data.models.indexOf(first.value), data.models.indexOf(second.value), metric.value);
     for (const select of [first, second, metric]) select.addEventListener("change", draw);
-    let width = 0;
+    draw();
+    let width = figure.clientWidth;
     new ResizeObserver(() => {
       if (Math.abs(figure.clientWidth - width) > 1) {
         width = figure.clientWidth;
