@@ -20,3 +20,10 @@ def test_the_table_is_that_of_the_registry():
 
 def test_every_loss_has_a_section():
     assert sorted(re.findall(r"^### (\w+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)) == sorted(registry)
+
+
+def test_the_readme_names_every_loss_once():
+    text = (PAGE.parents[1] / "README.md").read_text(encoding="utf-8")
+    table = re.search(r"<!-- losses -->\n(.*)\n<!-- end of losses -->", text, re.DOTALL)
+    assert table
+    assert sorted(re.findall(r"`(\w+)`", table[1])) == sorted(registry)
