@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -157,6 +158,7 @@ def learning_curves(summary: Summary) -> str | None:
         high = max(float(curve.max()) for curve in curves.values())
         if high > low:
             axes.set_ylim(low - 0.1 * (high - low), high + 0.05 * (high - low))
+        axes.set_xlim(0, None)
         axes.set_xlabel("trees")
         axes.set_ylabel(f"{select} on validation")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -244,10 +246,8 @@ def families(summary: Summary) -> str | None:
     def draw(figure: Figure) -> None:
         axes = figure.add_subplot()
         rows: list[tuple[float, Entry]] = []
-        centre: list[float] = []
         row = 0.0
         for entries in shared.values():
-            centre.append(row - (len(entries) - 1) / 2)
             for entry in entries:
                 rows.append((row, entry))
                 row -= 1
@@ -255,6 +255,8 @@ def families(summary: Summary) -> str | None:
         _intervals(axes, rows, place, select)
         axes.set_yticks([at for at, _ in rows], [entry.name for _, entry in rows])
         axes.tick_params(axis="y", labelcolor=INK)
+        axes.set_ylim(rows[-1][0] - 0.6, 0.6)
+        axes.xaxis.set_major_locator(MaxNLocator(5))
         axes.set_xlabel(f"{select}, with 95 % interval")
         axes.spines["left"].set_visible(False)
         axes.grid(axis="x")
@@ -295,9 +297,9 @@ def fold_values(summary: Summary, entries: Sequence[Entry]) -> str:
     return drawn("folds", _WIDTH, 215, draw, f"{select} in each fold")
 
 
-def _intervals(axes: object, rows: list[tuple[float, Entry]], place: dict[str, int], select: str) -> None:
+def _intervals(axes: Axes, rows: list[tuple[float, Entry]], place: dict[str, int], select: str) -> None:
     for at, entry in rows:
         low, high = entry.interval
         colour = series(place[entry.name])
-        axes.hlines(at, low, high, color=colour, linewidth=6, alpha=0.35)  # type: ignore[attr-defined]
-        axes.plot([entry.mean(select)], [at], "o", color=colour, markersize=6)  # type: ignore[attr-defined]
+        axes.hlines(at, low, high, color=colour, linewidth=6, alpha=0.35)
+        axes.plot([entry.mean(select)], [at], "o", color=colour, markersize=6)

@@ -189,10 +189,14 @@ def _cell(difference: Any) -> Cell:
     average = float(np.nanmean(difference))
     error = float(np.nanstd(difference, ddof=1) / np.sqrt(len(difference))) if len(difference) > 1 else float("inf")
     return Cell(
-        f"{average:+.3f}".replace("-", "−"),
+        _signed(average),
         float(np.clip(average / _FULL_COLOUR, -1, 1)),
         abs(average) > 1.96 * error > 0,
     )
+
+
+def _signed(value: float) -> str:
+    return "0.000" if abs(value) < 0.0005 else f"{value:+.3f}".replace("-", "−")
 
 
 def _best(summary: Summary, kind: str) -> Entry | None:

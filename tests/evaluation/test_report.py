@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -151,6 +152,7 @@ def test_breakdowns(written):
     rows = by_length.bins[0].rows
     difference = (entry.pooled("ndcg@10") - summary.baseline.pooled("ndcg@10"))[rows].mean()
     assert cells[0].text.replace("−", "-") == f"{difference:+.3f}"
+    assert report._cell(np.array([1e-4, -3e-4])).text == "0.000"
     assert cells[0].colour == pytest.approx(max(-1, min(1, difference / 0.05)))
 
 
