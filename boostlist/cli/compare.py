@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     complaint = outcome.trouble
     if summary.entries:
         try:
-            report = write_report(summary, store.folder, command=shlex.join(sys.argv), jobs=jobs)
+            report = write_report(summary, store.folder, command=shlex.join(["boostlist", *sys.argv[1:]]), jobs=jobs)
             print(f"\nreport: {report}", file=sys.stderr if arguments.json else sys.stdout)
         except OSError as error:
             complaint = complaint or f"cannot write the report to {store.folder}: {error.strerror or error}"
