@@ -8,12 +8,16 @@ only, L_i over the documents below i and U_i over those above,
 - squared hinge: gradient = 2 [ (L(1) + U(1)) x - L(x) - U(x) ], H_ii = 2 (L(1) + U(1)),
   H v = 2 [ (L(1) + U(1)) v - L(v) - U(v) ], value = 1/2 sum_i x_i gradient_i, as it is homogeneous of degree 2 in x
 
-Each grade is sorted by x; then neighbouring groups of grades are merged, two by two, until one is left. When lower
-grades meet higher ones, a pointer runs over the one side while the other is walked through in order, adding up the
-documents that violate the margin: O(n log n) for sorting and O(n) in each of the log G rounds. The weights are taken
-apart at the lowest grade A0, B0 of the higher side,
+Grades are taken sixteen at a time. Such a group is sorted by x and walked through once downwards and once upwards, a
+pointer running ahead over the documents that violate the margin and adding them up grade by grade. Then neighbouring
+groups are merged, two by two, until one is left. When lower grades meet higher ones, the pointer runs over the one side
+while the other is walked through: O(n log n) for sorting and O(n) in each of the log G rounds. There the weights are
+taken apart at the lowest grade A0, B0 of the higher side,
 
     V_ij / kappa = (a_i + a_j)(b_i + b_j),  a_i = alpha + A_i - A0, a_j = A0 - A_j, b likewise, all >= 0.
+
+Sorting has no branch that depends on the scores: a wrong guess of the processor costs more than a few comparisons.
+Indices that are read from arrays are made unsigned, as signed ones are tested for counting from the end.
 """
 
 from __future__ import annotations
@@ -22,6 +26,11 @@ import numpy as np
 
 from boostlist.losses.pairwise_kernels import gather, gather_with_weights, sums_below
 from boostlist.parallel import kernel, longest
+
+# Grades that are taken together. More would cost more than the rounds of merging that they save.
+_GRADES = 16
+# Documents that are sorted by counting, a whole number of vectors.
+_RUN = 64
 
 
 @kernel
@@ -72,37 +81,93 @@ def _violations(x, z, margin, a, b, alpha, beta, A0, B0, low, high, count, lead,
 
 
 @kernel
-def _merge(x, low, high, out):  # type: ignore[no-untyped-def]
-    """Merge two lists of documents that are sorted by x."""
-    i = j = 0
-    for position in range(out.size):
-        if j == high.size or (i < low.size and x[low[i]] <= x[high[j]]):
-            out[position] = low[i]
-            i += 1
-        else:
-            out[position] = high[j]
-            j += 1
+def _sort_run(x, lo, hi, run, smaller, seen, key, out):  # type: ignore[no-untyped-def]
+    """Sort the documents lo:hi, at most _RUN, by counting for each one those that are smaller."""
+    n = hi - lo
+    for k in range(_RUN):
+        run[k] = x[lo + k] if k < n else np.inf
+        smaller[k] = 0.0
+        seen[k] = 0
+    for j in range(n):
+        xj = run[j]
+        for k in range(_RUN):
+            smaller[k] += 1.0 if xj < run[k] else 0.0
+    for k in range(n):
+        rank = int(smaller[k])
+        at = lo + rank + seen[rank]
+        seen[rank] += 1
+        key[at] = run[k]
+        out[at] = lo + k
 
 
 @kernel
-def _sort(x, out, spare):  # type: ignore[no-untyped-def]
-    """Sort the documents in out by x: insertion in runs of 16, then merging."""
-    run = 16
-    n = out.size
-    for lo in range(0, n, run):
-        for i in range(lo + 1, min(lo + run, n)):
-            document = out[i]
-            j = i
-            while j > lo and x[out[j - 1]] > x[document]:
-                out[j] = out[j - 1]
-                j -= 1
-            out[j] = document
-    while run < n:
-        for lo in range(0, n, 2 * run):
-            middle, hi = min(lo + run, n), min(lo + 2 * run, n)
-            _merge(x, out[lo:middle], out[middle:hi], spare[lo:hi])
-        out[:] = spare
-        run *= 2
+def _merge(key, documents, lo, middle, hi, key_spare, spare):  # type: ignore[no-untyped-def]
+    """Merge the neighbouring lists lo:middle and middle:hi of documents, which are sorted by key."""
+    one, end, at = np.uint64(1), np.uint64(hi), np.uint64(lo)
+    i, j = at, np.uint64(middle)
+    half = j
+    while i < half and j < end:
+        key_i, key_j = key[i], key[j]
+        first = np.uint64(key_i <= key_j)
+        key_spare[at] = min(key_i, key_j)
+        spare[at] = documents[j + first * (i - j)]
+        i += first
+        at += one
+        j = half + at - i
+    while i < half:
+        key_spare[at] = key[i]
+        spare[at] = documents[i]
+        i += one
+        at += one
+    # What is left of the higher list is in its place already.
+    for k in range(lo, np.int64(at)):
+        key[k] = key_spare[k]
+        documents[k] = spare[k]
+
+
+@kernel
+def _violations_within(  # type: ignore[no-untyped-def]
+    key, documents, lo, hi, z, margin, level, V, N, Z, count, lead, total
+):
+    """Fill count, lead and total as in `_violations` over all pairs of documents[lo:hi], whose grades level counts."""
+    N[:] = 0.0
+    Z[:] = 0.0
+    ahead = hi - 1
+    for position in range(hi - 1, lo - 1, -1):
+        while ahead >= lo and key[ahead] - key[position] > -margin:
+            j = np.uint32(documents[ahead])
+            g = np.uint32(level[j])
+            N[g] += 1
+            Z[g] += z[j]
+            ahead -= 1
+        i = np.uint32(documents[position])
+        g = np.uint32(level[i])
+        L = Lz = 0.0
+        for h in range(g):
+            L += V[g, h] * N[h]
+            Lz += V[g, h] * Z[h]
+        count[i] = L
+        lead[i] = -L
+        total[i] = Lz
+    N[:] = 0.0
+    Z[:] = 0.0
+    ahead = lo
+    for position in range(lo, hi):
+        while ahead < hi and key[position] - key[ahead] > -margin:
+            i = np.uint32(documents[ahead])
+            g = np.uint32(level[i])
+            zi = z[i]
+            for h in range(g):
+                v = V[g, h]
+                N[h] += v
+                Z[h] += v * zi
+            ahead += 1
+        j = np.uint32(documents[position])
+        g = np.uint32(level[j])
+        U = N[g]
+        count[j] += U
+        lead[j] += U
+        total[j] += Z[g]
 
 
 @kernel
@@ -111,33 +176,39 @@ def _violation_sums(  # type: ignore[no-untyped-def]
 ):
     """Fill count, lead and total over all pairs of grades of a query; all arrays in ascending order of grade."""
     begin = document[first]
-    n = document[last] - begin
-    count[:n] = 0.0
-    lead[:n] = 0.0
-    total[:n] = 0.0
-    groups = last - first
-    for g in range(groups + 1):
+    grades = last - first
+    for g in range(grades + 1):
         edge[g] = document[first + g] - begin
-    for g in range(groups):
-        group = slice(edge[g], edge[g + 1])
-        for i in range(edge[g], edge[g + 1]):
-            sorted_[i] = i
-        _sort(x, sorted_[group], spare[group])
-    while groups > 1:
-        merged = 0
-        for g in range(0, groups, 2):
-            lo = edge[g]
-            if g + 1 < groups:
-                middle, hi = edge[g + 1], edge[g + 2]
-                low, high = sorted_[lo:middle], sorted_[middle:hi]
-                # The documents are numbered by grade: the first number of the higher side has its lowest grade.
-                _violations(x, z, margin, a, b, alpha, beta, a[middle], b[middle], low, high, count, lead, total)
-                _merge(x, low, high, spare[lo:hi])
-                sorted_[lo:hi] = spare[lo:hi]
-            edge[merged] = lo
-            merged += 1
-        edge[merged] = n
-        groups = merged
+    key, key_spare = np.empty(edge[grades]), np.empty(edge[grades])
+    run, smaller, seen = np.empty(_RUN), np.empty(_RUN), np.empty(_RUN, np.int64)
+    V, N, Z = np.empty((_GRADES, _GRADES)), np.empty(_GRADES), np.empty(_GRADES)
+    for bottom in range(0, grades, _GRADES):
+        top = min(bottom + _GRADES, grades)
+        lo, hi = edge[bottom], edge[top]
+        for left in range(lo, hi, _RUN):
+            _sort_run(x, left, min(left + _RUN, hi), run, smaller, seen, key, sorted_)
+        length = _RUN
+        while length < hi - lo:
+            for left in range(lo, hi - length, 2 * length):
+                _merge(key, sorted_, left, left + length, min(left + 2 * length, hi), key_spare, spare)
+            length *= 2
+        # Between merges the spare array is free to hold the grades.
+        for g in range(bottom, top):
+            i = edge[g]
+            spare[i : edge[g + 1]] = g - bottom
+            for h in range(bottom, g):
+                j = edge[h]
+                V[g - bottom, h - bottom] = (alpha + a[i] - a[j]) * (beta + b[i] - b[j])
+        _violations_within(key, sorted_, lo, hi, z, margin, spare, V, N, Z, count, lead, total)
+    width = _GRADES
+    while width < grades:
+        for g in range(0, grades - width, 2 * width):
+            lo, middle, hi = edge[g], edge[g + width], edge[min(g + 2 * width, grades)]
+            low, high = sorted_[lo:middle], sorted_[middle:hi]
+            # The documents are numbered by grade: the first number of the higher side has its lowest grade.
+            _violations(x, z, margin, a, b, alpha, beta, a[middle], b[middle], low, high, count, lead, total)
+            _merge(key, sorted_, lo, middle, hi, key_spare, spare)
+        width *= 2
 
 
 @kernel
