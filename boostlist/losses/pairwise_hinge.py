@@ -135,13 +135,13 @@ def _violations_within(  # type: ignore[no-untyped-def]
     ahead = hi - 1
     for position in range(hi - 1, lo - 1, -1):
         while ahead >= lo and key[ahead] - key[position] > -margin:
-            j = np.uint32(documents[ahead])
-            g = np.uint32(level[j])
+            j = np.uint64(documents[ahead])
+            g = np.uint64(level[j])
             N[g] += 1
             Z[g] += z[j]
             ahead -= 1
-        i = np.uint32(documents[position])
-        g = np.uint32(level[i])
+        i = np.uint64(documents[position])
+        g = np.uint64(level[i])
         L = Lz = 0.0
         for h in range(g):
             L += V[g, h] * N[h]
@@ -154,16 +154,16 @@ def _violations_within(  # type: ignore[no-untyped-def]
     ahead = lo
     for position in range(lo, hi):
         while ahead < hi and key[position] - key[ahead] > -margin:
-            i = np.uint32(documents[ahead])
-            g = np.uint32(level[i])
+            i = np.uint64(documents[ahead])
+            g = np.uint64(level[i])
             zi = z[i]
             for h in range(g):
                 v = V[g, h]
                 N[h] += v
                 Z[h] += v * zi
             ahead += 1
-        j = np.uint32(documents[position])
-        g = np.uint32(level[j])
+        j = np.uint64(documents[position])
+        g = np.uint64(level[j])
         U = N[g]
         count[j] += U
         lead[j] += U
