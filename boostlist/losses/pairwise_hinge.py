@@ -171,7 +171,7 @@ def _violations_within(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _violation_sums(  # type: ignore[no-untyped-def]
+def violation_sums(  # type: ignore[no-untyped-def]
     x, z, margin, a, b, alpha, beta, first, last, document, edge, sorted_, spare, count, lead, total
 ):
     """Fill count, lead and total over all pairs of grades of a query; all arrays in ascending order of grade."""
@@ -238,7 +238,7 @@ def hinge(  # type: ignore[no-untyped-def]
         middle = x[0]
         for i in range(n):
             x[i] -= middle
-        _violation_sums(x, x, 1.0, a, b, alpha, beta, first, last, document, edge, sorted_, spare, count, lead, total)
+        violation_sums(x, x, 1.0, a, b, alpha, beta, first, last, document, edge, sorted_, spare, count, lead, total)
         for g in range(first, last):
             X[g - first] = document[g + 1] - document[g]
         sums_below(first, last, alpha, beta, A, B, X, below)
@@ -297,7 +297,7 @@ def squared_hinge(  # type: ignore[no-untyped-def]
         for g in range(first, last):
             for i in range(document[g] - begin, document[g + 1] - begin):
                 x[i] = x[i] - middle - targets[g]
-        _violation_sums(x, x, 0.0, a, b, alpha, beta, first, last, document, edge, sorted_, spare, count, lead, total)
+        violation_sums(x, x, 0.0, a, b, alpha, beta, first, last, document, edge, sorted_, spare, count, lead, total)
         loss = 0.0
         for g in range(first, last):
             low, high = document[g] - begin, document[g + 1] - begin
@@ -340,7 +340,7 @@ def squared_hinge_hessp(  # type: ignore[no-untyped-def]
         for g in range(first, last):
             for i in range(document[g] - begin, document[g + 1] - begin):
                 x[i] = x[i] - middle - targets[g]
-        _violation_sums(x, z, 0.0, a, b, alpha, beta, first, last, document, edge, sorted_, spare, count, lead, total)
+        violation_sums(x, z, 0.0, a, b, alpha, beta, first, last, document, edge, sorted_, spare, count, lead, total)
         for g in range(first, last):
             low, high = document[g] - begin, document[g + 1] - begin
             mean = 0.0

@@ -21,7 +21,7 @@ import numpy as np
 from boostlist._typing import FloatArray
 from boostlist.losses.base import Traits
 from boostlist.losses.pairwise import Pairwise
-from boostlist.losses.pairwise_hinge import _violation_sums
+from boostlist.losses.pairwise_hinge import violation_sums
 from boostlist.losses.pairwise_kernels import gather, gather_with_weights
 from boostlist.losses.weights import Normalizer, PairWeights
 from boostlist.models.kernel import KernelMachine
@@ -55,7 +55,7 @@ def _unit_margin(  # type: ignore[no-untyped-def]
         middle = x[0]
         for i in range(n):
             x[i] -= middle
-        _violation_sums(x, x, 1.0, a, b, alpha, beta, first, last, document, edge, sorted_, spare, count, lead, total)
+        violation_sums(x, x, 1.0, a, b, alpha, beta, first, last, document, edge, sorted_, spare, count, lead, total)
         loss = 0.0
         for i in range(n):
             own = count[i] * x[i] - total[i]
@@ -87,7 +87,7 @@ def _unit_margin_hessp(  # type: ignore[no-untyped-def]
         middle = x[0]
         for i in range(n):
             x[i] -= middle
-        _violation_sums(x, z, 1.0, a, b, alpha, beta, first, last, document, edge, sorted_, spare, count, lead, total)
+        violation_sums(x, z, 1.0, a, b, alpha, beta, first, last, document, edge, sorted_, spare, count, lead, total)
         for i in range(n):
             out_q[order[begin + i]] = 2 * weight[q] * kappa[q] * (count[i] * z[i] - total[i])
 
