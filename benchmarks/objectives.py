@@ -10,7 +10,8 @@ five grades. Everything that is compared runs in the same process, interleaved.
 (a) gradient_hessian on one thread over a plain numba loop of exp on the same array; two threads over one.
 (b) Share of an lgb.train round (64 leaves) spent inside the callable, and the whole round over built-in lambdarank's.
 (c) Time per document with lists of 100 to 100,000 documents.
-(m) Peak memory of a call beyond its inputs, and the first call of a new process with a warm disk cache.
+(m) Peak memory of a call beyond its inputs; binding and first call in a new process that has imported LightGBM, with
+    kernels cached on disk. Most of that time is numba's own start.
 """
 
 from __future__ import annotations
@@ -152,16 +153,17 @@ def with_list_length(losses: dict[str, Loss]) -> None:
 
 
 MEMORY = """
-import sys, time
+import ctypes, sys, time
 import numpy as np
 from pathlib import Path
+import lightgbm
 from boostlist import Queries, objectives
 
 loss = getattr(objectives, sys.argv[1])
 rng = np.random.default_rng(0)
-small = loss.bind(Queries.from_sizes(rng.integers(0, 5, 50), [50]))
+small = Queries.from_sizes(rng.integers(0, 5, 50), [50])
 begin = time.perf_counter()
-small.gradient_hessian(np.zeros(50))
+loss.bind(small).gradient_hessian(np.zeros(50))
 first = time.perf_counter() - begin
 sizes = np.clip(rng.lognormal(4.7, 0.5, 20_000), 5, 1000).astype(int)
 bound = loss.bind(Queries.from_sizes(rng.integers(0, 5, sizes.sum()), sizes))
@@ -171,6 +173,7 @@ def field(name):
     text = Path("/proc/self/status").read_text()
     return 1024 * int(next(line.split()[1] for line in text.splitlines() if line.startswith(name)))
 
+ctypes.CDLL(None).malloc_trim(0)  # what was freed goes back, so that it cannot serve the call unseen
 Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
 before = field("VmRSS")
 bound.gradient_hessian(f)

@@ -27,6 +27,13 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
     for line, code in blocks(page):
+        if code.startswith(">>>"):
+            session = doctest.DocTestParser().get_doctest(code, namespace, page.name, str(page), line)
+            runner = doctest.DocTestRunner()
+            runner.run(session, clear_globs=False)
+            assert runner.failures == 0
+            namespace.update(session.globs)
+            continue
         # Blank lines in front, so that a traceback shows the line of the page.
         exec(compile("\n" * (line - 1) + code, str(page), "exec"), namespace)
 
