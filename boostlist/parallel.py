@@ -27,7 +27,7 @@ _MIN_DOCUMENTS = 8_192
 _RANGES_PER_THREAD = 4
 
 _lock = threading.Lock()
-_pool: ThreadPoolExecutor | None = None
+_pool: tuple[int, ThreadPoolExecutor] | None = None
 _threads: int | None = None
 
 
@@ -55,12 +55,10 @@ def set_threads(n: int | None) -> None:
         A number of threads, or None for the default: the environment variable ``BOOSTLIST_THREADS`` if it is set, else
         all cores this process may use.
     """
-    global _pool, _threads
+    global _threads
     if n is not None and n < 1:
         raise ValueError(f"set_threads: n must be at least 1, got {n}")
-    with _lock:
-        _threads = n
-        _pool = None  # calls under way keep the pool they have; it ends when the last of them lets go
+    _threads = n
 
 
 def get_threads() -> int:
@@ -76,11 +74,12 @@ def get_threads() -> int:
 
 
 def _executor(threads: int) -> ThreadPoolExecutor:
+    """Return a pool of so many threads; one of another size ends when the last call that uses it lets go."""
     global _pool
     with _lock:
-        if _pool is None:
-            _pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="boostlist")
-        return _pool
+        if _pool is None or _pool[0] != threads:
+            _pool = threads, ThreadPoolExecutor(max_workers=threads, thread_name_prefix="boostlist")
+        return _pool[1]
 
 
 def _after_fork() -> None:
