@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import os
 import pkgutil
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import boostlist
+from boostlist.cli import make_parser
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def blocks(page):
+def blocks(page, language="python"):
     text = page.read_text(encoding="utf-8")
-    return [(text[: match.start(1)].count("\n") + 1, match[1]) for match in BLOCK.finditer(text)]
+    found = re.finditer(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    return [(text[: match.start(1)].count("\n") + 1, match[1]) for match in found]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
@@ -36,6 +41,22 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
             continue
         # Blank lines in front, so that a traceback shows the line of the page.
         exec(compile("\n" * (line - 1) + code, str(page), "exec"), namespace)
+
+
+SHELL = [(page, code) for page in PAGES for _, code in blocks(page, "(?:sh|console)")]
+
+
+@pytest.mark.parametrize(("page", "code"), SHELL, ids=[page.name for page, _ in SHELL])
+def test_shell_blocks(page, code, tmp_path):
+    """Blocks run as they are, except that an installation or a whole comparison is only parsed."""
+    commands = [line.removeprefix("$ ") for line in code.replace("\\\n", " ").splitlines()]
+    if any(re.search(r"pip install|boostlist compare|examples/|benchmarks/", line) for line in commands):
+        for line in commands:
+            for command in re.findall(r"boostlist (compare[^#&|]*)", line):
+                make_parser().parse_args(shlex.split(command))
+        return
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    subprocess.run(["bash", "-ec", "\n".join(commands)], cwd=tmp_path, env={**os.environ, "PATH": path}, check=True)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
