@@ -73,7 +73,8 @@ class Trainer:
         try:
             return self._train(task, fold)
         except Exception as error:  # a model that fails, for whatever reason, must not end the comparison
-            return Failure(task, f"{type(error).__name__}: {error}")
+            # The first line says what is wrong; hosts append a stack trace of their own.
+            return Failure(task, f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}")
 
     def facts(self, number: int) -> FoldFacts:
         """Return the facts of a fold."""
