@@ -1,4 +1,4 @@
-r"""Kernels of the hinge losses in O(n log n): sums over the pairs that violate their margin, by merging.
+r"""Kernels of the hinge losses in O(n log n): sums over the pairs that violate their margin.
 
 Only pairs y_i > y_j with x_j - x_i > -margin count: x = f, margin 1 for the hinge (1 - d)_+, and x = f - t, margin 0
 for the squared hinge (t_i - t_j - d)_+^2 = (x_j - x_i)_+^2. With V as in `pairwise_kernels` and sums over those pairs
@@ -8,95 +8,94 @@ only, L_i over the documents below i and U_i over those above,
 - squared hinge: gradient = 2 [ (L(1) + U(1)) x - L(x) - U(x) ], H_ii = 2 (L(1) + U(1)),
   H v = 2 [ (L(1) + U(1)) v - L(v) - U(v) ], value = 1/2 sum_i x_i gradient_i, as it is homogeneous of degree 2 in x
 
-Grades are taken sixteen at a time. Such a group is sorted by x and walked through once downwards and once upwards, a
-pointer running ahead over the documents that violate the margin and adding them up grade by grade. Then neighbouring
-groups are merged, two by two, until one is left. When lower grades meet higher ones, the pointer runs over the one side
-while the other is walked through: O(n log n) for sorting and O(n) in each of the log G rounds. There the weights are
-taken apart at the lowest grade A0, B0 of the higher side,
+Grades are taken eight at a time. Such a group is sorted by x, and at every position running sums are kept, one for each
+grade that a document may have: its L and U are the sums at the positions where the margin ceases to be violated. Then
+neighbouring groups are merged, two by two, until one is left. When lower grades meet higher ones, a pointer runs over
+the one side while the other is walked through: O(n log n) for sorting and O(n) in each of the log G rounds. There the
+weights are taken apart at the lowest grade A0, B0 of the higher side,
 
     V_ij / kappa = (a_i + a_j)(b_i + b_j),  a_i = alpha + A_i - A0, a_j = A0 - A_j, b likewise, all >= 0.
 
-Sorting has no branch that depends on the scores: a wrong guess of the processor costs more than a few comparisons.
-Indices that are read from arrays are made unsigned, as signed ones are tested for counting from the end.
+Within a group there is no branch that depends on the scores: a wrong guess of the processor costs more than a few
+comparisons. Indices that are read from arrays are made unsigned, as signed ones are tested for counting from the end.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from boostlist.losses.pairwise_kernels import gather, gather_with_weights, sums_below
+from boostlist.losses.pairwise_kernels import gather, sums_below
 from boostlist.parallel import kernel, longest
 
 # Grades that are taken together. More would cost more than the rounds of merging that they save.
-_GRADES = 16
-# Documents that are sorted by counting, a whole number of vectors.
-_RUN = 64
+_GRADES = 8
+# Documents that are sorted by counting, and by how many at once.
+_RUN, _LANES = 128, 16
 
 
 @kernel
-def _violations(x, z, margin, a, b, alpha, beta, A0, B0, low, high, count, lead, total):  # type: ignore[no-untyped-def]
-    """Add L(1) + U(1), U(1) - L(1), L(z) + U(z) over low x high, both sorted by x, to count, lead and total."""
+def _violations(x, z, margin, a, b, alpha, beta, A0, B0, low, high, L, U, total):  # type: ignore[no-untyped-def]
+    """Add L(1), U(1) and L(z) + U(z) over low x high, both sorted by x, to L, U and total; without z leave total."""
     m00 = m10 = m01 = m11 = z00 = z10 = z01 = z11 = 0.0
     j = low.size - 1
     for position in range(high.size - 1, -1, -1):
         i = high[position]
         while j >= 0 and x[low[j]] - x[i] > -margin:
             k = low[j]
-            aj, bj, zj = A0 - a[k], B0 - b[k], z[k]
+            aj, bj = A0 - a[k], B0 - b[k]
             m00 += 1
             m10 += aj
             m01 += bj
             m11 += aj * bj
-            z00 += zj
-            z10 += aj * zj
-            z01 += bj * zj
-            z11 += aj * bj * zj
+            if z is not None:
+                z00 += z[k]
+                z10 += aj * z[k]
+                z01 += bj * z[k]
+                z11 += aj * bj * z[k]
             j -= 1
         ai, bi = alpha + a[i] - A0, beta + b[i] - B0
-        L = ai * (bi * m00 + m01) + bi * m10 + m11
-        count[i] += L
-        lead[i] -= L
-        total[i] += ai * (bi * z00 + z01) + bi * z10 + z11
+        L[i] += ai * (bi * m00 + m01) + bi * m10 + m11
+        if z is not None:
+            total[i] += ai * (bi * z00 + z01) + bi * z10 + z11
     m00 = m10 = m01 = m11 = z00 = z10 = z01 = z11 = 0.0
     i = 0
     for position in range(low.size):
         j = low[position]
         while i < high.size and x[j] - x[high[i]] > -margin:
             k = high[i]
-            ai, bi, zi = alpha + a[k] - A0, beta + b[k] - B0, z[k]
+            ai, bi = alpha + a[k] - A0, beta + b[k] - B0
             m00 += 1
             m10 += ai
             m01 += bi
             m11 += ai * bi
-            z00 += zi
-            z10 += ai * zi
-            z01 += bi * zi
-            z11 += ai * bi * zi
+            if z is not None:
+                z00 += z[k]
+                z10 += ai * z[k]
+                z01 += bi * z[k]
+                z11 += ai * bi * z[k]
             i += 1
         aj, bj = A0 - a[j], B0 - b[j]
-        U = aj * (bj * m00 + m01) + bj * m10 + m11
-        count[j] += U
-        lead[j] += U
-        total[j] += aj * (bj * z00 + z01) + bj * z10 + z11
+        U[j] += aj * (bj * m00 + m01) + bj * m10 + m11
+        if z is not None:
+            total[j] += aj * (bj * z00 + z01) + bj * z10 + z11
 
 
 @kernel
-def _sort_run(x, lo, hi, run, smaller, seen, key, out):  # type: ignore[no-untyped-def]
+def _sort_run(x, lo, hi, run, seen, key, out):  # type: ignore[no-untyped-def]
     """Sort the documents lo:hi, at most _RUN, by counting for each one those that are smaller."""
     n = hi - lo
-    for k in range(_RUN):
+    padded = (n + _LANES - 1) // _LANES * _LANES
+    for k in range(padded):
         run[k] = x[lo + k] if k < n else np.inf
-        smaller[k] = 0.0
         seen[k] = 0
-    for j in range(n):
-        xj = run[j]
-        for k in range(_RUN):
-            smaller[k] += 1.0 if xj < run[k] else 0.0
     for k in range(n):
-        rank = int(smaller[k])
-        at = lo + rank + seen[rank]
+        xk, smaller = run[k], 0
+        for j in range(padded):
+            smaller += run[j] < xk
+        rank = np.uint64(smaller)
+        at = np.uint64(lo) + rank + np.uint64(seen[rank])
         seen[rank] += 1
-        key[at] = run[k]
+        key[at] = xk
         out[at] = lo + k
 
 
@@ -126,89 +125,140 @@ def _merge(key, documents, lo, middle, hi, key_spare, spare):  # type: ignore[no
 
 
 @kernel
-def _violations_within(  # type: ignore[no-untyped-def]
-    key, documents, lo, hi, z, margin, level, V, N, Z, count, lead, total
-):
-    """Fill count, lead and total as in `_violations` over all pairs of documents[lo:hi], whose grades level counts."""
-    N[:] = 0.0
-    Z[:] = 0.0
-    ahead = hi - 1
-    for position in range(hi - 1, lo - 1, -1):
-        while ahead >= lo and key[ahead] - key[position] > -margin:
-            j = np.uint64(documents[ahead])
-            g = np.uint64(level[j])
-            N[g] += 1
-            Z[g] += z[j]
-            ahead -= 1
-        i = np.uint64(documents[position])
-        g = np.uint64(level[i])
-        L = Lz = 0.0
-        for h in range(g):
-            L += V[g, h] * N[h]
-            Lz += V[g, h] * Z[h]
-        count[i] = L
-        lead[i] = -L
-        total[i] = Lz
-    N[:] = 0.0
-    Z[:] = 0.0
-    ahead = lo
-    for position in range(lo, hi):
-        while ahead < hi and key[position] - key[ahead] > -margin:
-            i = np.uint64(documents[ahead])
-            g = np.uint64(level[i])
-            zi = z[i]
-            for h in range(g):
-                v = V[g, h]
-                N[h] += v
-                Z[h] += v * zi
-            ahead += 1
-        j = np.uint64(documents[position])
-        g = np.uint64(level[j])
-        U = N[g]
-        count[j] += U
-        lead[j] += U
-        total[j] += Z[g]
+def _frontiers(key, margin, first, last):  # type: ignore[no-untyped-def]
+    """Find where the margin ceases to be violated, for documents sorted by key.
+
+    A document at position p violates it with all from first[p] on, were they of lower grade, and with all before
+    last[p], were they of higher grade. Beyond the documents, key has an element to spare.
+    """
+    n, one = np.uint64(key.size - 1), np.uint64(1)
+    low = high = steps = np.uint64(0)
+    key[n] = np.inf
+    if margin == 0:  # then they are the ends of the ties
+        last[0] = low
+        for p in range(one, n):
+            low = p if key[p] > key[p - one] else low
+            last[p] = low
+        high = n
+        for p in range(n):
+            p = n - one - p
+            high = high if key[p] == key[p + one] else p + one
+            first[p] = high
+        return
+    while high < n:
+        first[high] = low
+        last[low] = high
+        low += np.uint64(key[low] - key[high] <= -margin)
+        steps += one
+        high = steps - low
+    last[low:] = n
+
+
+@kernel
+def _add(before, weights, z, after):  # type: ignore[no-untyped-def]
+    """Fill after = before + weights z."""
+    for g in range(_GRADES):
+        after[g] = before[g] + weights[g] * z
+
+
+@kernel
+def _violations_within(documents, grade, z, above, below, first, last, N, Z, L, U, total):  # type: ignore[no-untyped-def]
+    """Fill L, U and total as in `_violations` over all pairs of documents, whose grades are counted from 0.
+
+    N_kg and Z_kg are L(1) and L(z) of a document of grade g over documents[k:], then U(1) and U(z) over documents[:k].
+    """
+    n = documents.size
+    N[n] = Z[n] = 0.0
+    for k in range(n - 1, -1, -1):
+        weights = above[np.uint64(grade[k])]
+        _add(N[k + 1], weights, 1.0, N[k])
+        if z is not None:
+            _add(Z[k + 1], weights, z[np.uint64(documents[k])], Z[k])
+    for k in range(n):
+        i, g, end = np.uint64(documents[k]), np.uint64(grade[k]), np.uint64(first[k])
+        L[i] = N[end, g]
+        if z is not None:
+            total[i] = Z[end, g]
+    N[0] = Z[0] = 0.0
+    for k in range(n):
+        weights = below[np.uint64(grade[k])]
+        _add(N[k], weights, 1.0, N[k + 1])
+        if z is not None:
+            _add(Z[k], weights, z[np.uint64(documents[k])], Z[k + 1])
+    for k in range(n):
+        i, g, end = np.uint64(documents[k]), np.uint64(grade[k]), np.uint64(last[k])
+        U[i] = N[end, g]
+        if z is not None:
+            total[i] += Z[end, g]
+
+
+@kernel
+def workspace(lo, hi, start, level_start):  # type: ignore[no-untyped-def]
+    """Return what `violation_sums` works on, large enough for each of the queries lo <= q < hi."""
+    size = longest(lo, hi, start)
+    edge = np.empty(longest(lo, hi, level_start) + 1, np.int64)
+    doubles = np.empty((4, size + 1))
+    counts = np.empty((2, size + 1), np.int64)
+    documents = np.empty((3, size), np.int32)
+    run = np.empty(_RUN), np.empty(_RUN, np.int64)
+    weights = np.zeros((2, _GRADES, _GRADES))
+    sums = np.empty((2, size + 1, _GRADES))
+    return edge, doubles, counts, documents, run, weights, sums
 
 
 @kernel
 def violation_sums(  # type: ignore[no-untyped-def]
-    x, z, margin, a, b, alpha, beta, first, last, document, edge, sorted_, spare, count, lead, total
+    x, z, margin, first, last, alpha, beta, document, A, B, space, L, U, total
 ):
-    """Fill count, lead and total over all pairs of grades of a query; all arrays in ascending order of grade."""
+    """Fill L, U and total over all pairs of grades of a query; x, z and these in ascending order of grade."""
+    edge, (key, key_spare, a, b), (front, back), (sorted_, spare, level), (run, seen), (above, below), (N, Z) = space
     begin = document[first]
     grades = last - first
     for g in range(grades + 1):
         edge[g] = document[first + g] - begin
-    key, key_spare = np.empty(edge[grades]), np.empty(edge[grades])
-    run, smaller, seen = np.empty(_RUN), np.empty(_RUN), np.empty(_RUN, np.int64)
-    V, N, Z = np.empty((_GRADES, _GRADES)), np.empty(_GRADES), np.empty(_GRADES)
     for bottom in range(0, grades, _GRADES):
         top = min(bottom + _GRADES, grades)
         lo, hi = edge[bottom], edge[top]
         for left in range(lo, hi, _RUN):
-            _sort_run(x, left, min(left + _RUN, hi), run, smaller, seen, key, sorted_)
+            _sort_run(x, left, min(left + _RUN, hi), run, seen, key, sorted_)
         length = _RUN
         while length < hi - lo:
             for left in range(lo, hi - length, 2 * length):
                 _merge(key, sorted_, left, left + length, min(left + 2 * length, hi), key_spare, spare)
             length *= 2
-        # Between merges the spare array is free to hold the grades.
         for g in range(bottom, top):
-            i = edge[g]
-            spare[i : edge[g + 1]] = g - bottom
+            i = first + g
+            level[edge[g] : edge[g + 1]] = g - bottom
             for h in range(bottom, g):
-                j = edge[h]
-                V[g - bottom, h - bottom] = (alpha + a[i] - a[j]) * (beta + b[i] - b[j])
-        _violations_within(key, sorted_, lo, hi, z, margin, spare, V, N, Z, count, lead, total)
+                j = first + h
+                V = (alpha + A[i] - A[j]) * (beta + B[i] - B[j])
+                above[h - bottom, g - bottom] = below[g - bottom, h - bottom] = V
+        for k in range(lo, hi):
+            spare[k] = level[np.uint64(sorted_[k])]
+        _frontiers(key[lo : hi + 1], margin, front, back[: hi - lo + 1])
+        _violations_within(sorted_[lo:hi], spare[lo:hi], z, above, below, front, back, N, Z, L, U, total)
+    if grades <= _GRADES:
+        return
+    for g in range(grades):
+        a[edge[g] : edge[g + 1]] = A[first + g]
+        b[edge[g] : edge[g + 1]] = B[first + g]
     width = _GRADES
     while width < grades:
         for g in range(0, grades - width, 2 * width):
             lo, middle, hi = edge[g], edge[g + width], edge[min(g + 2 * width, grades)]
             low, high = sorted_[lo:middle], sorted_[middle:hi]
             # The documents are numbered by grade: the first number of the higher side has its lowest grade.
-            _violations(x, z, margin, a, b, alpha, beta, a[middle], b[middle], low, high, count, lead, total)
+            _violations(x, z, margin, a, b, alpha, beta, a[middle], b[middle], low, high, L, U, total)
             _merge(key, sorted_, lo, middle, hi, key_spare, spare)
         width *= 2
+
+
+@kernel
+def centred(f, order, x):  # type: ignore[no-untyped-def]
+    """Fill x with the scores in the given order, less the first of them: only differences count."""
+    middle = f[order[0]]
+    for i in range(order.size):
+        x[i] = f[np.uint64(order[i])] - middle
 
 
 @kernel
@@ -216,15 +266,9 @@ def hinge(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, need, value, gradient, diag, kappa, alpha, beta, order, level_start, document, A, B
 ):
     """Value, gradient and heuristic diagonal of the hinge loss."""
-    size = longest(lo, hi, start)
-    x = np.empty(size)
-    a, b, count = np.empty_like(x), np.empty_like(x), np.empty_like(x)
-    lead, total = np.empty_like(x), np.empty_like(x)
-    sorted_ = np.empty(size, np.int32)
-    spare = np.empty_like(sorted_)
-    edge = np.empty(longest(lo, hi, level_start) + 1, np.int64)
-    X = np.empty(edge.size)
-    below = np.empty_like(X)
+    x, L, U, total = np.empty((4, longest(lo, hi, start)))
+    X, below = np.empty((2, longest(lo, hi, level_start)))
+    space = workspace(lo, hi, start, level_start)
     for q in range(lo, hi):
         rows = slice(start[q], start[q + 1])
         gradient_q, diag_q = gradient[rows], diag[rows]
@@ -233,12 +277,9 @@ def hinge(  # type: ignore[no-untyped-def]
             diag_q[:] = 0.0
             continue
         first, last = level_start[q], level_start[q + 1]
-        begin, n = document[first], rows.stop - rows.start
-        gather_with_weights(f[rows], order, first, last, document, A, B, x, a, b)
-        middle = x[0]
-        for i in range(n):
-            x[i] -= middle
-        violation_sums(x, x, 1.0, a, b, alpha, beta, first, last, document, edge, sorted_, spare, count, lead, total)
+        fq, order_q = f[rows], order[rows]
+        centred(fq, order_q, x)
+        violation_sums(x, None, 1.0, first, last, alpha, beta, document, A, B, space, L, U, total)
         for g in range(first, last):
             X[g - first] = document[g + 1] - document[g]
         sums_below(first, last, alpha, beta, A, B, X, below)
@@ -246,10 +287,11 @@ def hinge(  # type: ignore[no-untyped-def]
         for g in range(last - first):
             pairs += X[g] * below[g]
         scale = weight[q] * kappa[q]
-        for i in range(n):
-            gradient_q[order[begin + i]] = scale * lead[i]
-            diag_q[order[begin + i]] = scale * 2 * pairs / n
-            loss += 0.5 * (count[i] - lead[i]) + x[i] * lead[i]
+        diag_q[:] = scale * 2 * pairs / fq.size
+        for i in range(fq.size):
+            lead = U[i] - L[i]
+            gradient_q[np.uint64(order_q[i])] = scale * lead
+            loss += L[i] + x[i] * lead
         value[q] = kappa[q] * max(loss, 0.0)
 
 
@@ -276,13 +318,8 @@ def squared_hinge(  # type: ignore[no-untyped-def]
     lam1,
 ):
     """Value, gradient and diagonal of the squared hinge loss with a term lam1 (f_i - f_j)^2 for tied pairs."""
-    size = longest(lo, hi, start)
-    x = np.empty(size)
-    a, b, count = np.empty_like(x), np.empty_like(x), np.empty_like(x)
-    lead, total = np.empty_like(x), np.empty_like(x)
-    sorted_ = np.empty(size, np.int32)
-    spare = np.empty_like(sorted_)
-    edge = np.empty(longest(lo, hi, level_start) + 1, np.int64)
+    x, L, U, total = np.empty((4, longest(lo, hi, start)))
+    space = workspace(lo, hi, start, level_start)
     for q in range(lo, hi):
         rows = slice(start[q], start[q + 1])
         gradient_q, diag_q = gradient[rows], diag[rows]
@@ -291,25 +328,23 @@ def squared_hinge(  # type: ignore[no-untyped-def]
             diag_q[:] = 0.0
             continue
         first, last = level_start[q], level_start[q + 1]
-        begin = document[first]
-        gather_with_weights(f[rows], order, first, last, document, A, B, x, a, b)
-        middle = x[0]
+        begin, order_q = document[first], order[rows]
+        centred(f[rows], order_q, x)
         for g in range(first, last):
             for i in range(document[g] - begin, document[g + 1] - begin):
-                x[i] = x[i] - middle - targets[g]
-        violation_sums(x, x, 0.0, a, b, alpha, beta, first, last, document, edge, sorted_, spare, count, lead, total)
+                x[i] -= targets[g]
+        violation_sums(x, x, 0.0, first, last, alpha, beta, document, A, B, space, L, U, total)
         loss = 0.0
         for g in range(first, last):
             low, high = document[g] - begin, document[g + 1] - begin
-            mean = 0.0
+            tie, scale = lam1[q] * (high - low), 2 * weight[q]
+            mean = np.mean(x[low:high]) if tie > 0 else 0.0
             for i in range(low, high):
-                mean += x[i]
-            mean /= high - low
-            for i in range(low, high):
-                own = kappa[q] * (count[i] * x[i] - total[i])
-                tied = lam1[q] * (high - low) * (x[i] - mean)
-                gradient_q[order[begin + i]] = 2 * weight[q] * (own + tied)
-                diag_q[order[begin + i]] = 2 * weight[q] * (kappa[q] * count[i] + lam1[q] * (high - low - 1))
+                count = kappa[q] * (L[i] + U[i])
+                own, tied = count * x[i] - kappa[q] * total[i], tie * (x[i] - mean)
+                row = np.uint64(order_q[i])
+                gradient_q[row] = scale * (own + tied)
+                diag_q[row] = scale * (count + (tie - lam1[q]))
                 loss += x[i] * own + (x[i] - mean) * tied
         value[q] = max(loss, 0.0)
 
@@ -319,13 +354,8 @@ def squared_hinge_hessp(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, v, out, kappa, alpha, beta, order, level_start, document, A, B, targets, lam1
 ):
     """Product of the generalised Hessian of the squared hinge loss and a vector."""
-    size = longest(lo, hi, start)
-    x = np.empty(size)
-    z, a, b = np.empty_like(x), np.empty_like(x), np.empty_like(x)
-    count, lead, total = np.empty_like(x), np.empty_like(x), np.empty_like(x)
-    sorted_ = np.empty(size, np.int32)
-    spare = np.empty_like(sorted_)
-    edge = np.empty(longest(lo, hi, level_start) + 1, np.int64)
+    x, z, L, U, total = np.empty((5, longest(lo, hi, start)))
+    space = workspace(lo, hi, start, level_start)
     for q in range(lo, hi):
         rows = slice(start[q], start[q + 1])
         out_q = out[rows]
@@ -333,20 +363,16 @@ def squared_hinge_hessp(  # type: ignore[no-untyped-def]
             out_q[:] = 0.0
             continue
         first, last = level_start[q], level_start[q + 1]
-        begin = document[first]
-        gather_with_weights(f[rows], order, first, last, document, A, B, x, a, b)
-        gather(v[rows], order[rows], z)
-        middle = x[0]
+        begin, order_q = document[first], order[rows]
+        centred(f[rows], order_q, x)
+        gather(v[rows], order_q, z)
         for g in range(first, last):
             for i in range(document[g] - begin, document[g + 1] - begin):
-                x[i] = x[i] - middle - targets[g]
-        violation_sums(x, z, 0.0, a, b, alpha, beta, first, last, document, edge, sorted_, spare, count, lead, total)
+                x[i] -= targets[g]
+        violation_sums(x, z, 0.0, first, last, alpha, beta, document, A, B, space, L, U, total)
         for g in range(first, last):
             low, high = document[g] - begin, document[g + 1] - begin
-            mean = 0.0
+            mean = np.mean(z[low:high])
             for i in range(low, high):
-                mean += z[i]
-            mean /= high - low
-            for i in range(low, high):
-                own = kappa[q] * (count[i] * z[i] - total[i])
-                out_q[order[begin + i]] = 2 * weight[q] * (own + lam1[q] * (high - low) * (z[i] - mean))
+                own = kappa[q] * ((L[i] + U[i]) * z[i] - total[i])
+                out_q[order_q[i]] = 2 * weight[q] * (own + lam1[q] * (high - low) * (z[i] - mean))

@@ -21,8 +21,8 @@ import numpy as np
 from boostlist._typing import FloatArray
 from boostlist.losses.base import Traits
 from boostlist.losses.pairwise import Pairwise
-from boostlist.losses.pairwise_hinge import violation_sums
-from boostlist.losses.pairwise_kernels import gather, gather_with_weights
+from boostlist.losses.pairwise_hinge import centred, violation_sums, workspace
+from boostlist.losses.pairwise_kernels import gather
 from boostlist.losses.weights import Normalizer, PairWeights
 from boostlist.models.kernel import KernelMachine
 from boostlist.models.kernels import KernelFunction, KernelName, Setting
@@ -38,10 +38,8 @@ if TYPE_CHECKING:
 def _unit_margin(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, need, value, gradient, diag, kappa, alpha, beta, order, level_start, document, A, B
 ):
-    size = longest(lo, hi, start)
-    x, a, b, count, lead, total = np.empty((6, size))
-    sorted_, spare = np.empty((2, size), np.int32)
-    edge = np.empty(longest(lo, hi, level_start) + 1, np.int64)
+    x, L, U, total = np.empty((4, longest(lo, hi, start)))
+    space = workspace(lo, hi, start, level_start)
     for q in range(lo, hi):
         rows = slice(start[q], start[q + 1])
         gradient_q, diag_q = gradient[rows], diag[rows]
@@ -50,19 +48,18 @@ def _unit_margin(  # type: ignore[no-untyped-def]
             diag_q[:] = 0.0
             continue
         first, last = level_start[q], level_start[q + 1]
-        begin, n = document[first], rows.stop - rows.start
-        gather_with_weights(f[rows], order, first, last, document, A, B, x, a, b)
-        middle = x[0]
-        for i in range(n):
-            x[i] -= middle
-        violation_sums(x, x, 1.0, a, b, alpha, beta, first, last, document, edge, sorted_, spare, count, lead, total)
+        order_q = order[rows]
+        centred(f[rows], order_q, x)
+        violation_sums(x, x, 1.0, first, last, alpha, beta, document, A, B, space, L, U, total)
+        scale = 2 * weight[q] * kappa[q]
         loss = 0.0
-        for i in range(n):
-            own = count[i] * x[i] - total[i]
-            gradient_q[order[begin + i]] = 2 * weight[q] * kappa[q] * (lead[i] + own)
-            diag_q[order[begin + i]] = 2 * weight[q] * kappa[q] * count[i]
+        for i in range(order_q.size):
+            count, lead = L[i] + U[i], U[i] - L[i]
+            own = count * x[i] - total[i]
+            gradient_q[order_q[i]] = scale * (lead + own)
+            diag_q[order_q[i]] = scale * count
             # (1 - d)^2 = 1 - 2 d + d^2, summed over the pairs from the side of their documents
-            loss += 0.5 * count[i] + 2 * lead[i] * x[i] + x[i] * own
+            loss += 0.5 * count + 2 * lead * x[i] + x[i] * own
         value[q] = kappa[q] * max(loss, 0.0)
 
 
@@ -70,10 +67,8 @@ def _unit_margin(  # type: ignore[no-untyped-def]
 def _unit_margin_hessp(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, v, out, kappa, alpha, beta, order, level_start, document, A, B
 ):
-    size = longest(lo, hi, start)
-    x, z, a, b, count, lead, total = np.empty((7, size))
-    sorted_, spare = np.empty((2, size), np.int32)
-    edge = np.empty(longest(lo, hi, level_start) + 1, np.int64)
+    x, z, L, U, total = np.empty((5, longest(lo, hi, start)))
+    space = workspace(lo, hi, start, level_start)
     for q in range(lo, hi):
         rows = slice(start[q], start[q + 1])
         out_q = out[rows]
@@ -81,15 +76,12 @@ def _unit_margin_hessp(  # type: ignore[no-untyped-def]
             out_q[:] = 0.0
             continue
         first, last = level_start[q], level_start[q + 1]
-        begin, n = document[first], rows.stop - rows.start
-        gather_with_weights(f[rows], order, first, last, document, A, B, x, a, b)
-        gather(v[rows], order[rows], z)
-        middle = x[0]
-        for i in range(n):
-            x[i] -= middle
-        violation_sums(x, z, 1.0, a, b, alpha, beta, first, last, document, edge, sorted_, spare, count, lead, total)
-        for i in range(n):
-            out_q[order[begin + i]] = 2 * weight[q] * kappa[q] * (count[i] * z[i] - total[i])
+        order_q = order[rows]
+        centred(f[rows], order_q, x)
+        gather(v[rows], order_q, z)
+        violation_sums(x, z, 1.0, first, last, alpha, beta, document, A, B, space, L, U, total)
+        for i in range(order_q.size):
+            out_q[order_q[i]] = 2 * weight[q] * kappa[q] * ((L[i] + U[i]) * z[i] - total[i])
 
 
 @dataclass(frozen=True, kw_only=True)
