@@ -131,25 +131,23 @@ def _frontiers(key, margin, first, last):  # type: ignore[no-untyped-def]
     A document at position p violates it with all from first[p] on, were they of lower grade, and with all before
     last[p], were they of higher grade. Beyond the documents, key has an element to spare.
     """
-    n, one = np.uint64(key.size - 1), np.uint64(1)
-    low = high = steps = np.uint64(0)
+    n = key.size - 1
     key[n] = np.inf
     if margin == 0:  # then they are the ends of the ties
-        last[0] = low
-        for p in range(one, n):
-            low = p if key[p] > key[p - one] else low
-            last[p] = low
-        high = n
+        begin, end = 0, n
         for p in range(n):
-            p = n - one - p
-            high = high if key[p] == key[p + one] else p + one
-            first[p] = high
+            begin = begin if p == 0 or key[p] == key[p - 1] else p
+            last[p] = begin
+        for p in range(n - 1, -1, -1):
+            end = end if key[p] == key[p + 1] else p + 1
+            first[p] = end
         return
-    while high < n:
+    low = high = steps = np.uint64(0)
+    while high < np.uint64(n):
         first[high] = low
         last[low] = high
         low += np.uint64(key[low] - key[high] <= -margin)
-        steps += one
+        steps += np.uint64(1)
         high = steps - low
     last[low:] = n
 
