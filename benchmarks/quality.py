@@ -6,7 +6,9 @@ A family ("built in", "boostlist") is the model of it with the best validation N
 2^y - 1, a query without relevant documents scores 0, ties are in row order. Intervals hold 95 % of 2,000 bootstrap
 samples of the test queries; those of differences are paired.
 
-    python benchmarks/quality.py [--sets sample OHSUMED MQ2008] [--data ../shared/data]
+    python benchmarks/quality.py [--sets sample OHSUMED MQ2008] [--data ../shared/data] [--all]
+
+With --all, boostlist's other losses stand beside the families.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import numpy as np
 import boostlist
 from boostlist import TreeRanker, metrics
 from boostlist.datasets import load_folds, sample_folder
+from boostlist.losses import registry
 
 LEAVES, ROUNDS, PATIENCE, RATE = (7, 15, 31), 400, 50, 0.05
 CUTS = (1, 3, 5, 10)
@@ -94,7 +97,7 @@ def interval(values: Any) -> tuple[float, float]:
     return tuple(np.quantile(means, [0.025, 0.975]))
 
 
-def run(name: str, folder: Path) -> tuple[Any, Any]:
+def run(name: str, folder: Path, others: list[str]) -> tuple[Any, Any]:
     """Print the table of a set and return NDCG@10 by query of both families."""
     print(f"\n## {name}\n\n| model | N@1 | N@3 | N@5 | N@10 | 95 % interval of N@10 | seconds |\n|{' --- |' * 7}")
     chosen: dict[str, list[tuple[float, Any]]] = {}
@@ -126,6 +129,12 @@ def run(name: str, folder: Path) -> tuple[Any, Any]:
                 family,
                 lambda fold, backend=backend, objective=objective: tree_candidates(fold, backend, objective),
             )
+    for objective in others:
+        evaluate(
+            f"lightgbm {objective}",
+            None,
+            lambda fold, objective=objective: tree_candidates(fold, "lightgbm", objective),
+        )
     if importlib.util.find_spec("catboost"):
         for loss in BESIDE["CatBoost"]:
             evaluate(f"CatBoost {loss}", None, lambda fold, loss=loss: catboost_candidates(fold, loss))
@@ -143,15 +152,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="+", default=["OHSUMED", "MQ2008", "sample"])
     parser.add_argument("--data", type=Path, default=root.parent / "shared" / "data")
+    parser.add_argument("--all", action="store_true")
     options = parser.parse_args()
     boostlist.set_threads(1)
+    headline = {objective for _, objective in FAMILIES["boostlist"]}
+    others = [loss for loss in registry if loss not in headline] if options.all else []
     results = {}
     for name in options.sets:
         folder = sample_folder() if name == "sample" else options.data / name
         if not folder.is_dir():
             print(f"\n{name}: not here, left out")
             continue
-        results[name] = run(name, folder)
+        results[name] = run(name, folder, others)
     real = [name for name in results if name != "sample"]
     if real:
         means = np.array([[part.mean() for part in results[name]] for name in real])

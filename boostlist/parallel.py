@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numba import njit
@@ -25,6 +26,8 @@ from boostlist._typing import IntArray
 _MIN_DOCUMENTS = 8_192
 # More ranges than threads, so that a range of long lists does not leave the other threads idle.
 _RANGES_PER_THREAD = 4
+
+_T = TypeVar("_T")
 
 _lock = threading.Lock()
 _pool: tuple[int, ThreadPoolExecutor] | None = None
@@ -118,3 +121,32 @@ def over_queries(kernel: Callable[..., None], start: IntArray, *args: Any) -> No
     futures = [pool.submit(kernel, lo, hi, *args) for lo, hi in bounds]
     for future in futures:
         future.result()
+
+
+def in_order(function: Callable[..., _T], items: Iterable[tuple[Any, ...]]) -> Generator[_T, None, None]:
+    """Yield ``function(*item)`` for each item, in order, computed on the thread pool.
+
+    At most `in_flight` items are held at a time: the next one is taken when the first result of these has been dealt
+    with. So a source of items may hand out that many buffers by turns.
+    """
+    if get_threads() == 1:
+        for item in items:
+            yield function(*item)
+        return
+    pool, limit = _executor(get_threads()), in_flight()
+    pending: deque[Future[_T]] = deque()
+    try:
+        for item in items:
+            pending.append(pool.submit(function, *item))
+            if len(pending) == limit:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    finally:
+        wait(pending)
+
+
+def in_flight() -> int:
+    """Return how many items `in_order` holds: one for each thread, one on its way in and one on its way out."""
+    threads = get_threads()
+    return threads + 2 if threads > 1 else 1

@@ -14,8 +14,7 @@ r"""The grammar of LETOR text (SVMlight with query ids), and the kernels that re
 Every line ends with a line end, also the last: a file cut off within a number would otherwise read as another number.
 A number must be finite in the type it is stored in.
 
-Text is read in batches of whole lines, a batch is cut into pieces of whole lines, and kernels run over ranges of pieces
-as they do over queries elsewhere. Every piece ends with a line end, so no loop here needs to look for the end of text.
+Kernels are given whole lines: the text ends with a line end, so that no loop needs to look for the end of the text.
 """
 
 from __future__ import annotations
@@ -41,20 +40,12 @@ _LARGEST_LABEL = np.finfo(np.float64).max
 
 
 @kernel
-def cut(text, size, offsets):  # type: ignore[no-untyped-def]
-    """Cut text into at most len(offsets) - 1 pieces of whole lines, each of about `size` bytes; return their number."""
+def whole_lines(text):  # type: ignore[no-untyped-def]
+    """Return the size of the part of text that consists of whole lines."""
     end = len(text)
     while end > 0 and text[end - 1] != _LF:
         end -= 1
-    pieces, pos = 0, 0
-    offsets[0] = 0
-    while pos < end:
-        pos = min(pos + size, end)
-        while text[pos - 1] != _LF:
-            pos += 1
-        pieces += 1
-        offsets[pieces] = pos
-    return pieces
+    return end
 
 
 @kernel
@@ -99,42 +90,40 @@ def _block(text, pos):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def scan(lo, hi, start, text, longest, lines, rows, entries, index, overlong):  # type: ignore[no-untyped-def]
-    """Count what each piece holds, so that arrays of the right size can be made: an upper bound if lines are malformed.
+def scan(text, longest):  # type: ignore[no-untyped-def]
+    """Count what a text holds, so that arrays of the right size can be made: an upper bound if lines are malformed.
 
-    `index` gets the highest feature index (that of each line's last feature), `overlong` the start of the first line of
-    more than `longest` bytes before its line feed, or -1.
+    Return the numbers of lines, documents and features, the highest feature index (that of each line's last feature),
+    and the start of the first line of more than `longest` bytes before its line feed, or -1.
     """
-    for p in range(lo, hi):
-        pos, end = start[p], start[p + 1]
-        n_lines, n_rows, n_entries, highest = 0, 0, 0, -1
-        overlong[p] = -1
-        while pos < end:
-            first = pos
-            pos = _skip_blanks(text, pos)
-            is_document = not _ends_token(text, pos)
-            colons = 0
-            while pos + _BLOCK <= end:
-                ends, found = _block(text, pos)
-                if ends:
-                    break
-                colons += found
-                pos += _BLOCK
-            while _at(text, pos) != _LF and _at(text, pos) != _HASH:
-                colons += _at(text, pos) == _COLON
-                pos += 1
-            fields = pos
-            while _at(text, pos) != _LF:
-                pos += 1
-            if pos - first > longest and overlong[p] < 0:
-                overlong[p] = first
+    pos, end = 0, len(text)
+    lines, rows, entries, highest, overlong = 0, 0, 0, -1, -1
+    while pos < end:
+        first = pos
+        pos = _skip_blanks(text, pos)
+        is_document = not _ends_token(text, pos)
+        colons = 0
+        while pos + _BLOCK <= end:
+            ends, found = _block(text, pos)
+            if ends:
+                break
+            colons += found
+            pos += _BLOCK
+        while _at(text, pos) != _LF and _at(text, pos) != _HASH:
+            colons += _at(text, pos) == _COLON
             pos += 1
-            n_lines += 1
-            if is_document:
-                n_rows += 1
-                n_entries += max(colons - 1, 0)
-                highest = max(highest, _last_index(text, first, fields))
-        lines[p], rows[p], entries[p], index[p] = n_lines, n_rows, n_entries, highest
+        fields = pos
+        while _at(text, pos) != _LF:
+            pos += 1
+        if pos - first > longest and overlong < 0:
+            overlong = first
+        pos += 1
+        lines += 1
+        if is_document:
+            rows += 1
+            entries += max(colons - 1, 0)
+            highest = max(highest, _last_index(text, first, fields))
+    return lines, rows, entries, highest, overlong
 
 
 @kernel
@@ -234,91 +223,91 @@ def _value(text, pos, null):  # type: ignore[no-untyped-def]
 
 @kernel
 def parse(  # type: ignore[no-untyped-def]
-    lo, hi, start, text, row, entry, slow_start, width, limit, base, null, absent, largest,
-    y, qid, values, indices, indptr, comments, slow, n_slow, n_rows, fault, where,
+    text, row, last_row, entry, last_entry, width, limit, base, null, absent, largest,
+    y, qid, values, indices, indptr, comments, slow,
 ):  # fmt: skip
-    """Read the documents of each piece into y, qid and values, from row[p] and entry[p] on.
+    """Read the documents of a text into y, qid and values, from row and entry on, but not beyond last_row, last_entry.
 
     Values go to a dense array (row by row) if `indptr` is empty, else to CSR arrays. `comments` gets the span of each
     comment unless it is empty. Numbers with too many digits are left to the caller: `slow` gets their tokens' spans and
-    where they belong (an index into values, or -1 - row for a label), from slow_start[p] on.
+    where they belong (an index into values, or -1 - row for a label).
     `width` is the number of columns, `limit` the number allowed: an index between them occurs only where the indices of
     a line fall (the first pass looks at the last of each), so the fault is still to come.
-    A piece stops at its first fault; n_rows gets the number of documents before it, `where` the faulty token.
+    Reading stops at the first fault. Return the row after the last document before it, the number of slow numbers, the
+    fault, and the faulty token.
     """
     dense, keep = len(indptr) == 0, len(comments) > 0
-    for p in range(lo, hi):
-        pos, end = start[p], start[p + 1]
-        i, k, s, code, token = row[p], entry[p], slow_start[p], NONE, pos
-        while pos < end:
+    pos, end = 0, len(text)
+    i, k, s, code, token = row, entry, 0, NONE, 0
+    while pos < end:
+        pos = token = _skip_blanks(text, pos)
+        is_document = not _ends_token(text, pos)
+        if is_document:
+            if i == last_row:
+                code = CHANGED
+                break
+            pos, s, code = _label(text, pos, i, s, y, slow)
+            if code != NONE:
+                break
             pos = token = _skip_blanks(text, pos)
-            is_document = not _ends_token(text, pos)
-            if is_document:
-                if i == row[p + 1]:
-                    code = CHANGED
-                    break
-                pos, s, code = _label(text, pos, i, s, y, slow)
-                if code != NONE:
-                    break
+            pos, code = _qid(text, pos, i, qid)
+            if code != NONE:
+                break
+            column, offset = 0, i * width  # the next column to be filled, and where the dense row begins
+            while True:
                 pos = token = _skip_blanks(text, pos)
-                pos, code = _qid(text, pos, i, qid)
-                if code != NONE:
+                pos, w = _digits(text, pos, np.uint64(0))
+                if pos == token or _at(text, pos) != _COLON:
+                    if pos > token or not _ends_token(text, pos):
+                        code = FEATURE
                     break
-                column, offset = 0, i * width  # the next column to be filled, and where the dense row begins
-                while True:
-                    pos = token = _skip_blanks(text, pos)
-                    pos, w = _digits(text, pos, np.uint64(0))
-                    if pos == token or _at(text, pos) != _COLON:
-                        if pos > token or not _ends_token(text, pos):
-                            code = FEATURE
-                        break
-                    j = np.int64(min(w, _TOO_HIGH)) - base
-                    if j >= limit or pos - token > MAX_DIGITS:
-                        code = INDEX_HIGH
-                        break
-                    if j < column:
-                        code = INDEX_LOW if j < 0 else INDEX_ORDER
-                        break
-                    if dense:
-                        for k in range(offset + column, offset + min(j, width)):
-                            values[k] = absent
-                        k = offset + j
-                    elif k == entry[p + 1]:
-                        code = CHANGED
-                        break
-                    else:
-                        indices[k] = j
-                    column = j + 1
-                    pos, value, digits, code = _value(text, pos + 1, null)
-                    if code != NONE:
-                        break
-                    if digits > MAX_DIGITS:
-                        slow[s, 0], slow[s, 1], slow[s, 2] = token, pos, k
-                        s += 1
-                    elif abs(value) > largest:
-                        code = VALUE_RANGE
-                        break
-                    if not dense or j < width:
-                        values[k] = value
-                    k += 1
-                if code != NONE:
+                j = np.int64(min(w, _TOO_HIGH)) - base
+                if j >= limit or pos - token > MAX_DIGITS:
+                    code = INDEX_HIGH
                     break
-                if column > width:
-                    code = CHANGED
+                if j < column:
+                    code = INDEX_LOW if j < 0 else INDEX_ORDER
                     break
                 if dense:
-                    for k in range(offset + column, offset + width):
+                    for k in range(offset + column, offset + min(j, width)):
                         values[k] = absent
+                    k = offset + j
+                elif k == last_entry:
+                    code = CHANGED
+                    break
                 else:
-                    indptr[i + 1] = k
-                i += 1
-            first = pos
-            while _at(text, pos) != _LF and _at(text, pos) != 0:
-                pos += 1
-            if _at(text, pos) == 0:
-                code, token = NUL, pos
+                    indices[k] = j
+                column = j + 1
+                pos, value, digits, code = _value(text, pos + 1, null)
+                if code != NONE:
+                    break
+                if digits > MAX_DIGITS:
+                    slow[s, 0], slow[s, 1], slow[s, 2] = token, pos, k
+                    s += 1
+                elif abs(value) > largest:
+                    code = VALUE_RANGE
+                    break
+                if not dense or j < width:
+                    values[k] = value
+                k += 1
+            if code != NONE:
                 break
-            if keep and is_document and _at(text, first) == _HASH:
-                comments[i - 1, 0], comments[i - 1, 1] = first + 1, pos
+            if column > width:
+                code = CHANGED
+                break
+            if dense:
+                for k in range(offset + column, offset + width):
+                    values[k] = absent
+            else:
+                indptr[i + 1] = k
+            i += 1
+        first = pos
+        while _at(text, pos) != _LF and _at(text, pos) != 0:
             pos += 1
-        n_rows[p], n_slow[p], fault[p], where[p] = i - row[p], s - slow_start[p], code, token
+        if _at(text, pos) == 0:
+            code, token = NUL, pos
+            break
+        if keep and is_document and _at(text, first) == _HASH:
+            comments[i - 1, 0], comments[i - 1, 1] = first + 1, pos
+        pos += 1
+    return i, s, code, token

@@ -1,26 +1,27 @@
 """The two passes over LETOR text, both by kernels on all threads.
 
 The first counts documents and features, so that the arrays are made once in their final size; the second reads the
-numbers into them. No more than two batches of text are in memory at a time, whatever the file's size.
+numbers into them. Text is read in batches of whole lines: while one thread reads a batch from the file, the others work
+on those before it, each on its own. No more than a few batches are in memory at a time, whatever the file's size.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import repeat
 from typing import Any, Literal
 
 import numpy as np
 
 from boostlist._typing import AnyArray, IntArray
-from boostlist.datasets._sources import READ_ERRORS, Source, Text, blocks, open_texts
+from boostlist.datasets._sources import READ_ERRORS, Source, Text, fill, open_texts
 from boostlist.datasets.data import RankingData
 
 MAX_LINE_BYTES = 4 << 20
-BLOCK_BYTES = 8 << 20
-PIECE_BYTES = 128 << 10
+BLOCK_BYTES = 1 << 20
 KEEP_BYTES = 12 << 20  # text kept from the first pass for the second: small files are read and decompressed once
 EXCERPT_BYTES = 60
 
@@ -84,7 +85,7 @@ def read(sources: list[Source], options: LetorOptions) -> RankingData:
         for text in texts:
             plan = _scan(text, keep)
             plans.append(plan)
-            keep -= sum(batch.kept.nbytes for batch in plan.batches if batch.kept is not None)
+            keep -= sum(len(batch) for batch in plan.kept or ())
             if plan.error is not None:
                 break
         reader = _Reader([batch for plan in plans for batch in plan.batches], options)
@@ -97,30 +98,31 @@ def read(sources: list[Source], options: LetorOptions) -> RankingData:
 
 @dataclass(frozen=True)
 class _Batch:
-    """Whole lines, cut into pieces: where these begin, and how many lines, documents and features each holds."""
+    """Whole lines: how many bytes, lines, documents and features, and the highest index of a feature."""
 
-    start: IntArray
-    lines: IntArray
-    rows: IntArray
-    entries: IntArray
+    size: int
+    lines: int
+    rows: int
+    entries: int
     highest_index: int
-    kept: AnyArray | None
 
 
 @dataclass
 class _Plan:
     """What the first pass found in a text.
 
-    `error` is a line that is too long or does not end: it is raised when the lines before it have been read.
+    `kept` is the text itself, batch by batch, or None where it is too long. `error` is a line that is too long or does
+    not end: it is raised when the lines before it have been read.
     """
 
     text: Text
     batches: list[_Batch] = field(default_factory=list)
+    kept: list[AnyArray] | None = field(default_factory=list)
     error: LetorError | None = None
 
     @property
     def lines(self) -> int:
-        return sum(int(batch.lines.sum()) for batch in self.batches)
+        return sum(batch.lines for batch in self.batches)
 
     def stop(self, column: int, found: bytes, reason: str) -> None:
         self.error = LetorError(self.text.name, self.lines + 1, column, _shown(found), reason)
@@ -130,49 +132,59 @@ class _Plan:
 
 
 def _scan(text: Text, keep: int) -> _Plan:
-    """First pass: cut a text into batches and pieces, and count."""
+    """First pass: cut a text into batches of whole lines, and count."""
     from boostlist.datasets import _grammar
+    from boostlist.parallel import in_flight, in_order
 
     plan, rest = _Plan(text), np.empty(0, np.uint8)
-    with text.open() as stream, closing(blocks(stream, repeat(BLOCK_BYTES), BLOCK_BYTES, MAX_LINE_BYTES)) as source:
-        while plan.error is None:
-            try:
-                buffer, size = next(source)
-            except READ_ERRORS as error:
-                plan.stop(1, b"", f"the file cannot be read beyond this line: {error}")
-                break
-            batch = buffer[MAX_LINE_BYTES - len(rest) : MAX_LINE_BYTES + size]
-            batch[: len(rest)] = rest
-            offsets = np.empty(len(batch) // PIECE_BYTES + 2, np.int64)
-            pieces = _grammar.cut(batch, PIECE_BYTES, offsets)
-            rest = batch[offsets[pieces] :].copy()
-            at_end = size < BLOCK_BYTES
-            whole = at_end and not plan.batches and offsets[pieces] <= keep
-            _count(plan, batch, offsets[: pieces + 1], whole)
-            if plan.error is None and len(rest) > MAX_LINE_BYTES:
+    failure: Exception | None = None
+
+    def batches() -> Iterator[tuple[AnyArray]]:
+        """Read blocks, each behind what is left of the line that the one before it ends within."""
+        nonlocal rest, failure
+        size = BLOCK_BYTES
+        buffers = itertools.cycle([np.empty(MAX_LINE_BYTES + BLOCK_BYTES, np.uint8) for _ in range(in_flight())])
+        buffer = next(buffers)
+        with text.open() as stream:
+            while size == BLOCK_BYTES and len(rest) <= MAX_LINE_BYTES:
+                try:
+                    size = fill(stream, buffer[MAX_LINE_BYTES:])
+                except READ_ERRORS as error:
+                    failure = error
+                    return
+                buffer[MAX_LINE_BYTES - len(rest) : MAX_LINE_BYTES] = rest
+                block = buffer[MAX_LINE_BYTES - len(rest) : MAX_LINE_BYTES + size]
+                whole = _grammar.whole_lines(block)
+                rest = block[whole:].copy()
+                if whole:
+                    yield (block[:whole],)
+                    buffer = next(buffers)
+
+    def count(batch: AnyArray) -> tuple[AnyArray, tuple[int, ...]]:
+        return batch, _grammar.scan(batch, MAX_LINE_BYTES)
+
+    with closing(in_order(count, batches())) as results:
+        for batch, (*counts, overlong) in results:
+            if overlong >= 0:
+                batch = batch[:overlong]
+                *counts, _ = _grammar.scan(batch, MAX_LINE_BYTES)
+            plan.batches.append(_Batch(len(batch), *counts))
+            keep -= len(batch)
+            if keep < 0:
+                plan.kept = None
+            elif plan.kept is not None:
+                plan.kept.append(batch.copy())
+            if overlong >= 0:
                 plan.stop_overlong()
-            elif plan.error is None and at_end:
-                if len(rest):
-                    reason = "the file ends within this line: it seems cut off (if not, append a line end)"
-                    plan.stop(len(rest) + 1, rest[-EXCERPT_BYTES:].tobytes(), reason)
-                break
-    return plan
-
-
-def _count(plan: _Plan, buffer: AnyArray, start: IntArray, keep: bool) -> None:
-    """Count what the pieces hold and add them to the plan, up to the first line that is too long."""
-    from boostlist.datasets import _grammar
-    from boostlist.parallel import over_queries
-
-    lines, rows, entries, index, overlong = (np.empty(len(start) - 1, np.int64) for _ in range(5))
-    over_queries(_grammar.scan, start, start, buffer, MAX_LINE_BYTES, lines, rows, entries, index, overlong)
-    if overlong.max(initial=-1) >= 0:
-        first = int(overlong[overlong >= 0].min())
-        _count(plan, buffer, np.append(start[start < first], first), keep)
+                return plan
+    if failure is not None:
+        plan.stop(1, b"", f"the file cannot be read beyond this line: {failure}")
+    elif len(rest) > MAX_LINE_BYTES:
         plan.stop_overlong()
-        return
-    kept = buffer[: start[-1]].copy() if keep else None
-    plan.batches.append(_Batch(start, lines, rows, entries, int(index.max(initial=-1)), kept))
+    elif len(rest):
+        reason = "the file ends within this line: it seems cut off (if not, append a line end)"
+        plan.stop(len(rest) + 1, rest[-EXCERPT_BYTES:].tobytes(), reason)
+    return plan
 
 
 class _Reader:
@@ -183,8 +195,8 @@ class _Reader:
 
         self.options = options
         self.base = 0 if options.zero_based else 1
-        self.rows = sum(int(batch.rows.sum()) for batch in batches)
-        entries = sum(int(batch.entries.sum()) for batch in batches)
+        self.rows = sum(batch.rows for batch in batches)
+        entries = sum(batch.entries for batch in batches)
         found = max((batch.highest_index for batch in batches), default=-1) + 1 - self.base
         self.width = options.n_features or max(found, 0)
         self.limit = options.n_features or LARGEST_INDEX + 1 - self.base
@@ -211,60 +223,76 @@ class _Reader:
 
     def read(self, plan: _Plan) -> None:
         """Read one text; raise its first error."""
+        from boostlist.parallel import in_order
+
         lines = 0
-        with plan.text.open() as stream:
-            sizes = [int(batch.start[-1]) for batch in plan.batches if batch.kept is None]
-            with closing(blocks(stream, sizes, max(sizes, default=0))) as source:
-                for batch in plan.batches:
-                    text, size = next(source) if batch.kept is None else (batch.kept, batch.kept.size)
-                    # The kernel relies on each piece ending with a line end, as it did in the first pass.
-                    if size < text.size or (text[batch.start[1:] - 1] != ord("\n")).any():
-                        raise _changed(plan.text)
-                    self._parse(plan.text, text, batch, lines)
-                    lines += int(batch.lines.sum())
+        with closing(in_order(self._parse, self._texts(plan))) as results:
+            for batch, text, outcome in results:
+                self._accept(plan.text, text, batch, lines, *outcome)
+                lines += batch.lines
         if plan.error is not None:
             raise plan.error
 
-    def _parse(self, source: Text, text: AnyArray, batch: _Batch, lines: int) -> None:
+    def _texts(self, plan: _Plan) -> Iterator[tuple[_Batch, AnyArray, int, int]]:
+        """Yield each batch with its text, and the row and the entry at which it begins."""
+        from boostlist.datasets._grammar import whole_lines
+        from boostlist.parallel import in_flight
+
+        row, entry = self.row, self.entry
+        largest = max((batch.size for batch in plan.batches), default=0) if plan.kept is None else 0
+        buffers = itertools.cycle([np.empty(largest, np.uint8) for _ in range(in_flight())])
+        with plan.text.open() as stream:
+            for number, batch in enumerate(plan.batches):
+                if plan.kept is not None:
+                    text = plan.kept[number]
+                else:
+                    text = next(buffers)[: batch.size]
+                    # The kernel relies on the line end that was there in the first pass.
+                    if fill(stream, text) < batch.size or whole_lines(text) < batch.size:
+                        raise _changed(plan.text)
+                yield batch, text, row, entry
+                row, entry = row + batch.rows, entry + batch.entries
+
+    def _parse(self, batch: _Batch, text: AnyArray, row: int, entry: int) -> tuple[_Batch, AnyArray, tuple[Any, ...]]:
+        """Fill the rows of a batch; return the batch, and as its outcome the slow numbers and what the kernel says."""
         from boostlist.datasets import _grammar
         from boostlist.datasets._decimal import MAX_DIGITS
-        from boostlist.parallel import over_queries
 
-        start, options = batch.start, self.options
-        row = self.row + np.concatenate(([0], np.cumsum(batch.rows)))
-        entry = self.entry + np.concatenate(([0], np.cumsum(batch.entries)))
-        # A slow number has more than MAX_DIGITS bytes, so a piece cannot hold more of them than this.
-        slow_start = start // MAX_DIGITS + np.arange(len(start))
-        slow = np.empty((int(slow_start[-1]), 3), np.int64)
-        n_slow, n_rows, fault, where = (np.zeros(len(start) - 1, np.int64) for _ in range(4))
-        over_queries(
-            _grammar.parse, start, start, text, row, entry, slow_start,
+        options = self.options
+        # A slow number has more than MAX_DIGITS bytes, so there cannot be more of them than this.
+        slow = np.empty((batch.size // MAX_DIGITS, 3), np.int64)
+        stop, n_slow, fault, where = _grammar.parse(
+            text, row, row + batch.rows, entry, entry + batch.entries,
             self.width, self.limit, self.base, options.null, options.absent, _largest(self.values.dtype),
-            self.y, self.qid, self.values, self.indices, self.indptr, self.spans, slow, n_slow, n_rows, fault, where,
+            self.y, self.qid, self.values, self.indices, self.indptr, self.spans, slow,
         )  # fmt: skip
+        return batch, text, (slow[:n_slow].copy(), stop, fault, where)
 
-        faults = np.flatnonzero(fault)
-        last = int(faults[0]) if faults.size else len(start) - 2
-        stop = int(row[last] + n_rows[last]) if last >= 0 else self.row
+    def _accept(
+        self, source: Text, text: AnyArray, batch: _Batch, lines: int, slow: IntArray, stop: int, fault: int, where: int
+    ) -> None:
+        """Finish the rows of a batch, in the order of the batches; raise the first error in it."""
+        from boostlist.datasets import _grammar
+
         # Where in the text reading would have stopped, the token to show, and why; the earliest counts.
-        stops = [(int(where[p]), int(where[p]), int(fault[p])) for p in faults[:1]]
-        spans = [slow[slow_start[p] : slow_start[p] + n_slow[p]] for p in range(last + 1)]
-        stops += self._slow_numbers(text, np.concatenate(spans) if spans else slow)
-        if not options.sort:
-            stops += self._scattered(text, start, row, stop)
+        stops = [(where, where, fault)] if fault != _grammar.NONE else []
+        stops += self._slow_numbers(text, slow)
+        if not self.options.sort:
+            stops += self._scattered(text, stop)
         if stops:
             _, token, code = min(stops)
             if code == _grammar.CHANGED:
                 raise _changed(source)
             raise self._error(source, text, token, code, lines)
-        if stop < row[-1] or (self.sparse and self.indptr[stop] < entry[-1]):
+        row, entry = self.row + batch.rows, self.entry + batch.entries
+        if stop < row or (self.sparse and self.indptr[stop] < entry):
             raise _changed(source)
-        if options.comments:
+        if self.options.comments:
             raw = text.tobytes()
             self.comments += [
                 raw[a:b].strip().decode("utf-8", "surrogateescape") for a, b in self.spans[self.row : stop].tolist()
             ]
-        self.row, self.entry = stop, int(entry[-1])
+        self.row, self.entry = row, entry
 
     def _slow_numbers(self, text: AnyArray, slow: IntArray) -> list[tuple[int, int, int]]:
         """Convert numbers of many digits by Python's float(); return the first that is too large."""
@@ -283,7 +311,7 @@ class _Reader:
                     self.values[target] = value
         return []
 
-    def _scattered(self, text: AnyArray, start: IntArray, row: IntArray, stop: int) -> list[tuple[int, int, int]]:
+    def _scattered(self, text: AnyArray, stop: int) -> list[tuple[int, int, int]]:
         """Return the first document whose query had ended before, if there is one."""
         ids = self.qid[self.row : stop]
         before = self.qid[self.row - 1] if self.row else None
@@ -292,7 +320,7 @@ class _Reader:
         for head in heads:
             query = int(ids[head])
             if query in self.seen:
-                return [_locate(text, start, row, self.row + head)]
+                return [_locate(text, head)]
             self.seen.add(query)
         return []
 
@@ -316,20 +344,19 @@ class _Reader:
         return data.grouped() if self.options.sort else data
 
 
-def _locate(text: AnyArray, start: IntArray, row: IntArray, document: int) -> tuple[int, int, int]:
+def _locate(text: AnyArray, document: int) -> tuple[int, int, int]:
     """Return where the fields of a document end, and where its query id is, as a stop of reading."""
     from boostlist.datasets import _grammar
 
-    p = int(np.searchsorted(row, document, side="right")) - 1
-    position, skip = int(start[p]), document - int(row[p])
-    for line in text[position : start[p + 1]].tobytes().split(b"\n"):
+    position = 0
+    for line in text.tobytes().split(b"\n"):
         fields = line.partition(b"#")[0]
         if fields.strip(b" \t\r"):
-            if skip == 0:
+            if document == 0:
                 return position + len(fields), position + fields.index(b"qid:"), _grammar.SCATTERED
-            skip -= 1
+            document -= 1
         position += len(line) + 1
-    raise AssertionError("the document is in this piece")
+    raise AssertionError("the document is in this text")
 
 
 def _reasons(base: int, limit: int, dtype: str) -> dict[int, str]:

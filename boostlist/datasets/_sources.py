@@ -5,19 +5,15 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
-import itertools
 import os
 import shutil
 import tempfile
 import zlib
-from collections.abc import Generator, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
-
-import numpy as np
 
 from boostlist._typing import AnyArray
 
@@ -109,36 +105,6 @@ def fill(stream: io.BufferedIOBase, buffer: AnyArray) -> int:
             break
         size += n
     return size
-
-
-def blocks(
-    stream: io.BufferedIOBase, sizes: Iterable[int], largest: int, reserve: int = 0
-) -> Generator[tuple[AnyArray, int], None, None]:
-    """Read blocks of the given sizes, the next one ahead of time on a thread of its own if several may be used.
-
-    Yields a buffer with `reserve` unused bytes and then the block, and how many bytes of it were read: fewer than asked
-    for at the end. What was yielded holds until the next block is taken.
-    """
-    from boostlist.parallel import get_threads
-
-    buffers = itertools.cycle([np.empty(reserve + largest, np.uint8) for _ in range(2)])
-
-    def read(size: int, buffer: AnyArray) -> tuple[AnyArray, int]:
-        return buffer[: reserve + size], fill(stream, buffer[reserve : reserve + size])
-
-    if get_threads() == 1:
-        buffer = next(buffers)
-        yield from (read(size, buffer) for size in sizes)
-        return
-    with ThreadPoolExecutor(1, thread_name_prefix="boostlist-read") as ahead:
-        coming = None
-        for size in sizes:
-            current = coming.result() if coming is not None else None
-            coming = ahead.submit(read, size, next(buffers))
-            if current is not None:
-                yield current
-        if coming is not None:
-            yield coming.result()
 
 
 @contextmanager

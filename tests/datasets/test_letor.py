@@ -251,7 +251,7 @@ def threads():
 
 
 def test_any_number_of_threads_gives_the_same(threads, monkeypatch):
-    monkeypatch.setattr(_reader, "PIECE_BYTES", 1 << 12)
+    monkeypatch.setattr(_reader, "BLOCK_BYTES", 1 << 14)
     monkeypatch.setattr(_reader, "KEEP_BYTES", 0)
     text = io.BytesIO()
     data = make_ranking(300, docs=100, n_features=40, seed=3)

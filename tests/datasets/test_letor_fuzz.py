@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from boostlist.datasets import LetorError, _reader, load_letor
 
 NUMBER = rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-MAX_LINE, BLOCK, PIECE = 120, 200, 64
+MAX_LINE, BLOCK = 120, 64
 
 
 @dataclass
@@ -109,10 +109,9 @@ def check(data, dtype=np.float32, n_features=None, base=1, sparse="auto"):
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
-    """Make a text of a few lines cross the borders of pieces and batches."""
+    """Make a text of a few lines cross the borders of batches."""
     monkeypatch.setattr(_reader, "MAX_LINE_BYTES", MAX_LINE)
     monkeypatch.setattr(_reader, "BLOCK_BYTES", BLOCK)
-    monkeypatch.setattr(_reader, "PIECE_BYTES", PIECE)
     monkeypatch.setattr(_reader, "KEEP_BYTES", 200)
 
 
