@@ -123,17 +123,18 @@ def over_queries(kernel: Callable[..., None], start: IntArray, *args: Any) -> No
         future.result()
 
 
-def in_order(function: Callable[..., _T], items: Iterable[tuple[Any, ...]]) -> Generator[_T, None, None]:
+def in_order(function: Callable[..., _T], items: Iterable[tuple[Any, ...]], limit: int) -> Generator[_T, None, None]:
     """Yield ``function(*item)`` for each item, in order, computed on the thread pool.
 
-    At most `in_flight` items are held at a time: the next one is taken when the first result of these has been dealt
-    with. So a source of items may hand out that many buffers by turns.
+    At most `limit` items are held at a time: the next one is taken when the first result of these has been dealt with.
+    So a source of items may hand out that many buffers by turns; `in_flight` is a number that keeps all threads busy.
     """
-    if get_threads() == 1:
+    threads = get_threads()
+    if threads == 1:
         for item in items:
             yield function(*item)
         return
-    pool, limit = _executor(get_threads()), in_flight()
+    pool = _executor(threads)
     pending: deque[Future[_T]] = deque()
     try:
         for item in items:
@@ -147,6 +148,5 @@ def in_order(function: Callable[..., _T], items: Iterable[tuple[Any, ...]]) -> G
 
 
 def in_flight() -> int:
-    """Return how many items `in_order` holds: one for each thread, one on its way in and one on its way out."""
-    threads = get_threads()
-    return threads + 2 if threads > 1 else 1
+    """Return a limit for `in_order`: an item for each thread, one on its way in and one on its way out."""
+    return get_threads() + 2

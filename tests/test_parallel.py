@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import pytest
 import boostlist
 from boostlist import Queries
 from boostlist.losses import CsListMLE
-from boostlist.parallel import kernel, over_queries
+from boostlist.parallel import in_order, kernel, over_queries
 
 
 @kernel
@@ -36,6 +37,46 @@ def test_every_query_is_handled_once(threads):
         calls = np.zeros(queries, np.int64)
         over_queries(count, start, calls)
         assert (calls == 1).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_results_come_in_order_and_items_no_sooner_than_needed(threads):
+    boostlist.set_threads(threads)
+    taken, done, limit = 0, 0, 4
+
+    def items():
+        nonlocal taken
+        for k in range(40):
+            taken += 1
+            yield (k,)
+
+    def slow_at_first(k):
+        time.sleep(0.01 * (k % 3 == 0))
+        return k * k
+
+    for k, result in enumerate(in_order(slow_at_first, items(), limit)):
+        assert result == k * k
+        assert taken - done <= limit
+        done += 1
+    assert done == 40
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_error_comes_in_its_turn_and_nothing_is_left_running(threads):
+    boostlist.set_threads(threads)
+    running = set()
+
+    def work(k):
+        running.add(k)
+        time.sleep(0.01)
+        running.discard(k)
+        return 1 // (k - 3)
+
+    seen = []
+    with pytest.raises(ZeroDivisionError):
+        seen.extend(in_order(work, ((k,) for k in range(20)), 4))
+    assert len(seen) == 3
+    assert not running
 
 
 def large_bound(seed=0):

@@ -136,14 +136,14 @@ def _scan(text: Text, keep: int) -> _Plan:
     from boostlist.datasets import _grammar
     from boostlist.parallel import in_flight, in_order
 
-    plan, rest = _Plan(text), np.empty(0, np.uint8)
+    plan, rest, limit = _Plan(text), np.empty(0, np.uint8), in_flight()
     failure: Exception | None = None
 
     def batches() -> Iterator[tuple[AnyArray]]:
         """Read blocks, each behind what is left of the line that the one before it ends within."""
         nonlocal rest, failure
         size = BLOCK_BYTES
-        buffers = itertools.cycle([np.empty(MAX_LINE_BYTES + BLOCK_BYTES, np.uint8) for _ in range(in_flight())])
+        buffers = itertools.cycle([np.empty(MAX_LINE_BYTES + BLOCK_BYTES, np.uint8) for _ in range(limit)])
         buffer = next(buffers)
         with text.open() as stream:
             while size == BLOCK_BYTES and len(rest) <= MAX_LINE_BYTES:
@@ -163,7 +163,7 @@ def _scan(text: Text, keep: int) -> _Plan:
     def count(batch: AnyArray) -> tuple[AnyArray, tuple[int, ...]]:
         return batch, _grammar.scan(batch, MAX_LINE_BYTES)
 
-    with closing(in_order(count, batches())) as results:
+    with closing(in_order(count, batches(), limit)) as results:
         for batch, (*counts, overlong) in results:
             if overlong >= 0:
                 batch = batch[:overlong]
@@ -223,24 +223,23 @@ class _Reader:
 
     def read(self, plan: _Plan) -> None:
         """Read one text; raise its first error."""
-        from boostlist.parallel import in_order
+        from boostlist.parallel import in_flight, in_order
 
-        lines = 0
-        with closing(in_order(self._parse, self._texts(plan))) as results:
+        lines, limit = 0, in_flight()
+        with closing(in_order(self._parse, self._texts(plan, limit), limit)) as results:
             for batch, text, outcome in results:
                 self._accept(plan.text, text, batch, lines, *outcome)
                 lines += batch.lines
         if plan.error is not None:
             raise plan.error
 
-    def _texts(self, plan: _Plan) -> Iterator[tuple[_Batch, AnyArray, int, int]]:
+    def _texts(self, plan: _Plan, limit: int) -> Iterator[tuple[_Batch, AnyArray, int, int]]:
         """Yield each batch with its text, and the row and the entry at which it begins."""
         from boostlist.datasets._grammar import whole_lines
-        from boostlist.parallel import in_flight
 
         row, entry = self.row, self.entry
         largest = max((batch.size for batch in plan.batches), default=0) if plan.kept is None else 0
-        buffers = itertools.cycle([np.empty(largest, np.uint8) for _ in range(in_flight())])
+        buffers = itertools.cycle([np.empty(largest, np.uint8) for _ in range(limit)])
         with plan.text.open() as stream:
             for number, batch in enumerate(plan.batches):
                 if plan.kept is not None:
