@@ -303,8 +303,11 @@ def _train_lightgbm(client: Any, model: TreeRanker, objective: Objective | str, 
 
 
 def _train_xgboost(client: Any, model: TreeRanker, objective: Objective | str, parts: Parts) -> Any:
+    import xgboost as xgb
     from xgboost import dask as xgb_dask
 
+    if int(xgb.__version__.partition(".")[0]) < 3:
+        raise ImportError(f"XGBoost {xgb.__version__} cannot train on a Dask of 2025 or later; install xgboost>=3.0")
     if not _unweighted(parts, client):
         raise ValueError("XGBoost's Dask engine takes no weights with queries; use backend='lightgbm', or no weights")
     X, y, number, _, _ = _collections(client, parts)

@@ -179,6 +179,12 @@ def test_frames_from_parquet_with_categories_and_weights(client, tmp_path):
         fit(client, data, ranker("lightgbm"), label="grade")
 
 
+def test_an_xgboost_without_a_working_dask_engine_is_refused(client, monkeypatch):
+    monkeypatch.setattr("xgboost.__version__", "2.1.4")
+    with pytest.raises(ImportError, match=r"xgboost>=3\.0"):
+        fit(client, dd.from_pandas(TRAIN.to_frame(), npartitions=2, sort=False), ranker("xgboost"))
+
+
 def test_categories_that_differ_are_refused(client):
     frames = [
         pd.DataFrame({"qid": [q, q], "label": [0.0, 1.0], "kind": pd.Categorical(list(kinds))})
