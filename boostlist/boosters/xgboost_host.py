@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
 import warnings
@@ -155,7 +156,7 @@ def _train(job: Job, params: dict[str, Any], matrices: list[Any]) -> Trained:
     callbacks = []
     if job.stop_after is not None:
         name = list(job.valid)[-1]
-        callbacks.append(xgboost_early_stopping(job.metrics[0], job.stop_after, data_name=name, save_best=True))
+        callbacks.append(xgboost_early_stopping(job.metrics[0], job.stop_after, data_name=name))
     history: dict[str, dict[str, list[float]]] = {}
     booster = xgb.train(
         params,
@@ -168,6 +169,10 @@ def _train(job: Job, params: dict[str, Any], matrices: list[Any]) -> Trained:
         callbacks=callbacks,
         **options,
     )
+    if job.stop_after is not None:
+        best = booster.attributes()
+        booster = first_rounds(booster, booster.best_iteration + 1)
+        booster.set_attr(**best)
     return Trained(booster, {name: dict(values) for name, values in history.items()})
 
 
@@ -194,8 +199,25 @@ def partial_scores(booster: Any, prepared: Any, begin: int, end: int) -> FloatAr
 
 
 def first_rounds(booster: Any, n: int) -> Any:
-    """Return a booster of the first n rounds."""
-    return booster[:n]
+    """Return a booster of the first n rounds.
+
+    From 3.1 on XGBoost knows categories by their names, but not in a slice: they are put back into its JSON.
+    """
+    cut = booster[:n]
+    if "c" not in (booster.feature_types or ()):
+        return cut
+    whole, part = (json.loads(b.save_raw("json")) for b in (booster, cut))
+    source, target = (_tree_model(document) for document in (whole, part))
+    if "cats" not in source:
+        return cut
+    target["cats"] = source["cats"]
+    return xgb.Booster(model_file=bytearray(json.dumps(part).encode()))
+
+
+def _tree_model(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the part of XGBoost's JSON that describes the trees; the booster "dart" wraps another."""
+    trees = document["learner"]["gradient_booster"]
+    return trees.get("gbtree", trees)["model"]  # type: ignore[no-any-return]
 
 
 def total_gain(booster: Any, n_features: int) -> FloatArray:

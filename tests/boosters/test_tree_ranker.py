@@ -192,6 +192,23 @@ def test_categorical_columns(backend):
     assert model.feature_importances_[0] > 0.99
 
 
+@pytest.mark.parametrize("stop", [None, 3])
+@pytest.mark.parametrize(("backend", "more"), [("lightgbm", {}), ("xgboost", {}), ("xgboost", {"booster": "dart"})])
+def test_categories_are_known_by_their_names(backend, more, stop, tmp_path):
+    if backend == "xgboost" and not hasattr(xgb.Booster, "get_categories"):
+        pytest.skip("XGBoost before 3.1 knows categories by their codes")
+    rng = np.random.default_rng(1)
+    kinds = np.array(["book", "film", "song", "game"])
+    kind = rng.choice(kinds, TRAIN.n_documents)
+    y = np.searchsorted(np.sort(kinds), kind) + rng.integers(0, 2, len(kind))
+    X = pd.DataFrame({"noise": rng.normal(size=len(y)), "kind": pd.Categorical(kind, kinds), "qid": TRAIN.qid})
+    model = ranker(backend, **more).fit(X, y, eval_set=[(X, y)], early_stopping_rounds=stop)
+    model.save(tmp_path / "model.json")
+    reordered = X.assign(kind=X["kind"].cat.set_categories(kinds[[2, 0, 3, 1]]))
+    for same in (model, boostlist.load(tmp_path / "model.json")):
+        np.testing.assert_array_equal(same.predict(reordered), model.predict(X))
+
+
 def test_sparse_equals_dense_in_lightgbm():
     X = np.where(TRAIN.X > 0.5, TRAIN.X, 0)
     dense = ranker().fit(X, TRAIN.y, TRAIN.qid).predict(X)
