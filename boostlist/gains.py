@@ -13,8 +13,8 @@ Gain = Literal["exp2", "linear"] | tuple[float, ...]
 """``"exp2"`` for 2^y - 1, ``"linear"`` for y, or a table: the gain of the grades 0, 1, 2, ..."""
 
 
-def check_gain(gain: Gain) -> Gain:
-    """Return a valid gain, a table as a tuple of floats.
+def check_gain(gain: Gain, name: str = "gain") -> Gain:
+    """Return a valid gain, a table as a tuple of floats; name is what the parameter is called.
 
     Raises
     ------
@@ -23,17 +23,18 @@ def check_gain(gain: Gain) -> Gain:
     """
     if isinstance(gain, str):
         if gain not in ("exp2", "linear"):
-            raise ValueError(f'gain must be "exp2", "linear" or a table of gains by grade, got {gain!r}')
+            raise ValueError(f'{name} must be "exp2", "linear" or a table by grade, got {gain!r}')
         return gain
     table = tuple(float(value) for value in gain)
     rising = all(low <= high for low, high in pairwise(table))
     if not table or not np.isfinite(table).all() or table[0] < 0 or not rising:
-        raise ValueError(f"a gain table holds finite gains >= 0 that do not fall from grade to grade, got {table}")
+        one = _singular(name)
+        raise ValueError(f"a {one} table holds finite {one}s >= 0 that do not fall from grade to grade, got {table}")
     return table
 
 
-def gains(labels: FloatArray, gain: Gain) -> FloatArray:
-    """Return the gain of each label.
+def gains(labels: FloatArray, gain: Gain, name: str = "gain") -> FloatArray:
+    """Return the gain of each label; name is what the parameter is called.
 
     Raises
     ------
@@ -50,12 +51,17 @@ def gains(labels: FloatArray, gain: Gain) -> FloatArray:
         return labels
     if gain == "exp2":
         if labels.size and labels.max() >= 1000:
-            raise ValueError(f'gain="exp2" overflows: 2^y at label {labels.max():g}; use gain="linear" or a table')
+            raise ValueError(f'{name}="exp2" overflows: 2^y at label {labels.max():g}; use {name}="linear" or a table')
         return np.exp2(labels) - 1
     table = np.array(gain)
     bad = np.flatnonzero((labels != np.floor(labels)) | (labels >= len(table)))
     if bad.size:
         raise ValueError(
-            f"label {labels[bad[0]]:g} has no entry in the gain table, which covers the grades 0 to {len(table) - 1}"
+            f"label {labels[bad[0]]:g} has no entry in the {_singular(name)} table, which covers the grades 0 to "
+            f"{len(table) - 1}"
         )
     return table[labels.astype(np.int64)]
+
+
+def _singular(name: str) -> str:
+    return name.removesuffix("s")

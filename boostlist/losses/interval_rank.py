@@ -32,10 +32,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from boostlist.checks import check_choice
-from boostlist.gains import Gain, gains
+from boostlist.gains import Gain, check_gain
 from boostlist.losses.base import DIAG, KernelLoss, Traits
 from boostlist.losses.interval_solver import PULL, chain, hold, settle, solve, stand
-from boostlist.losses.pointwise import check_targets
+from boostlist.losses.targets import grade_targets
 from boostlist.parallel import kernel, longest
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class IntervalRank(KernelLoss):
             if not (np.isfinite(price) and price >= 0):
                 raise ValueError(f"{name} must be finite and >= 0, got {price}")
         check_choice("diag", self.diag, Diag)
-        object.__setattr__(self, "targets", check_targets(self.targets))
+        object.__setattr__(self, "targets", check_gain(self.targets, "targets"))
 
     @property
     def traits(self) -> Traits:
@@ -189,5 +189,5 @@ class IntervalRank(KernelLoss):
         """Return the prices, the levels and their targets."""
         levels = queries.levels
         prices = float(self.lam1), float(self.lam2), float(self.lam3)
-        t = gains(levels.label, self.targets)
+        t = grade_targets(self, levels.label, self.targets)
         return *prices, self.diag == "unit", levels.order, levels.start, levels.document, t

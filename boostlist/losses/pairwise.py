@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boostlist.checks import check_choice
-from boostlist.gains import Gain, check_gain, gains
+from boostlist.gains import Gain, check_gain
 from boostlist.losses import pairwise_hinge, pairwise_kernels
 from boostlist.losses.base import KernelLoss, Traits
+from boostlist.losses.targets import grade_targets
 from boostlist.losses.weights import (
     Grades,
     Normalizer,
@@ -187,7 +188,7 @@ class PairwiseSquaredHinge(Pairwise):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "targets", check_gain(self.targets))
+        object.__setattr__(self, "targets", check_gain(self.targets, "targets"))
 
     def tied_weight(self, queries: Queries) -> FloatArray:
         """Return the weight of tied pairs in each query."""
@@ -195,7 +196,11 @@ class PairwiseSquaredHinge(Pairwise):
 
     def tables(self, queries: Queries) -> tuple[AnyArray | float, ...]:
         """Return the tables of `Pairwise`, the targets by level and the weight of tied pairs by query."""
-        return *super().tables(queries), gains(queries.levels.label, self.targets), self.tied_weight(queries)
+        return (
+            *super().tables(queries),
+            grade_targets(self, queries.levels.label, self.targets),
+            self.tied_weight(queries),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

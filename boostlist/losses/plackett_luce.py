@@ -45,6 +45,7 @@ import numpy as np
 from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain
 from boostlist.losses.base import VALUE, KernelLoss, Traits
+from boostlist.losses.targets import warn_of_large_weights
 from boostlist.losses.weights import Grades, StageWeights, check_grades, stage_weights
 from boostlist.parallel import kernel, longest
 
@@ -352,4 +353,5 @@ class CsRgList(PlackettLuce):
                 f"pcf ** y overflows at label {levels.label.max():g} with pcf={self.pcf:g}; "
                 "rescale the labels or lower pcf"
             )
+        warn_of_large_weights(self, self.pcf, levels.label)
         return W

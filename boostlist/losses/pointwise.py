@@ -19,27 +19,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boostlist.gains import Gain, check_gain, gains
+from boostlist.gains import Gain, check_gain
 from boostlist.losses.base import KernelLoss, Traits
+from boostlist.losses.targets import grade_targets
 from boostlist.parallel import kernel
 
 if TYPE_CHECKING:
     from boostlist._typing import AnyArray, FloatArray
     from boostlist.queries import Queries
-
-
-def check_targets(targets: Gain) -> Gain:
-    """Return valid targets: they are named and tabled as gains are.
-
-    Raises
-    ------
-    ValueError
-        As `check_gain` does.
-    """
-    try:
-        return check_gain(targets)
-    except ValueError as error:
-        raise ValueError(f"targets are given as gains are: {error}") from None
 
 
 @kernel
@@ -92,7 +79,7 @@ class LeastSquares(KernelLoss):
     hessp_kernel = staticmethod(_squared_error_hessp)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "targets", check_targets(self.targets))
+        object.__setattr__(self, "targets", check_gain(self.targets, "targets"))
 
     @property
     def traits(self) -> Traits:
@@ -106,7 +93,7 @@ class LeastSquares(KernelLoss):
 
     def tables(self, queries: Queries) -> tuple[AnyArray | bool, ...]:
         """Return whether means are removed, and t."""
-        t: FloatArray = np.ascontiguousarray(gains(queries.labels, self.targets))
+        t: FloatArray = np.ascontiguousarray(grade_targets(self, queries.labels, self.targets))
         return self.forgives_offset, t
 
 

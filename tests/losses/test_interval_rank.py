@@ -240,7 +240,9 @@ def test_prices_are_checked(name, price):
 def test_choices_are_checked():
     with pytest.raises(ValueError, match="diag must be one of 'exact', 'unit'"):
         IntervalRank(diag="majorizer")
-    with pytest.raises(ValueError, match="targets"):
+    with pytest.raises(ValueError, match='targets must be "exp2"'):
+        IntervalRank(targets="x")
+    with pytest.raises(ValueError, match="a target table"):
         IntervalRank(targets=(1, 0))
     with pytest.raises(ValueError, match="label 3 has no entry"):
         IntervalRank(targets=(0, 1, 2)).bind(Queries.from_sizes([3.0], [1]))

@@ -162,7 +162,8 @@ def test_a_met_margin_costs_nothing():
         ({"weights": "gains"}, "weights must be one of 'uniform', 'grade', 'gain', 'dcg'"),
         ({"normalize": "query"}, "normalize must be one of 'documents', 'pairs', 'dcg', None"),
         ({"lam1": -1.0}, "lam1 must be finite and >= 0"),
-        ({"targets": (1, 0)}, "do not fall"),
+        ({"targets": (1, 0)}, "target table holds .* do not fall"),
+        ({"targets": "x"}, 'targets must be "exp2"'),
     ],
 )
 def test_parameters_are_checked(parameters, message):

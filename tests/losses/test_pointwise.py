@@ -46,7 +46,11 @@ def test_as_a_term_beside_a_listwise_loss():
 
 
 def test_targets_are_checked():
-    with pytest.raises(ValueError, match="targets are given as gains are"):
+    with pytest.raises(ValueError, match='targets must be "exp2", "linear" or a table by grade, got'):
         Pointwise(targets="square")
-    with pytest.raises(ValueError, match="targets are given as gains are"):
+    with pytest.raises(ValueError, match="a target table holds finite targets >= 0"):
         Isotonic(targets=(1, 0))
+    with pytest.raises(ValueError, match=r'targets="exp2" overflows: 2\^y at label 1000; use targets="linear"'):
+        Pointwise().bind(Queries.from_sizes([1000.0, 0], [2]))
+    with pytest.raises(ValueError, match="label 2 has no entry in the target table, which covers the grades 0 to 1"):
+        Pointwise(targets=(0, 1)).bind(Queries.from_sizes([2.0, 0], [2]))
