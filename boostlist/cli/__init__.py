@@ -3,7 +3,8 @@
 A command module has ``add_parser(commands)``, which declares its arguments and sets ``run``, a function from the parsed
 arguments to an exit code. Modules import what they need when they run, so that ``boostlist --help`` is quick.
 
-Exit codes: 0 success, 1 the command could not do what was asked, 2 wrong usage, 130 interrupted.
+Exit codes: 0 success, 1 the command could not do what was asked, 2 wrong usage, 130 interrupted. A command raises a
+`UsageError` for arguments that it refuses before it does anything; every other error ends with 1.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Sequence
 
 from boostlist._version import __version__
 from boostlist.cli import compare, data, evaluate, losses, rank, train
+from boostlist.cli._usage import UsageError
 
 COMMANDS = (compare, train, rank, evaluate, losses, data)
 
@@ -62,5 +64,5 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.debug:
             raise
         print(f"boostlist: {' '.join(str(error).split())}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, UsageError) else 1
     return code

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from boostlist.cli._usage import UsageError
+
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray
     from boostlist.datasets import RankingData
@@ -56,8 +58,7 @@ def read_data(
     """
     from boostlist.datasets import RankingData, load_letor
 
-    if path != "-" and Path(path).is_dir():
-        raise IsADirectoryError(f"{path} is a folder; give a file, such as {os.path.join(path, 'test.txt')}")
+    check_input(path)
     kind = arguments.format or format_of(path)
     if kind == "letor":
         return load_letor(
@@ -71,6 +72,16 @@ def read_data(
     if not labelled and arguments.label_column not in frame.columns:
         frame[arguments.label_column] = 0.0
     return RankingData.from_frame(frame, qid=arguments.qid_column, label=arguments.label_column)
+
+
+def check_input(path: str) -> None:
+    """Refuse a path that is not there, or is a folder; ``-`` is standard input."""
+    if path == "-":
+        return
+    if not Path(path).exists():
+        raise UsageError(f"there is no file {path}")
+    if Path(path).is_dir():
+        raise UsageError(f"{path} is a folder; give a file, such as {os.path.join(path, 'test.txt')}")
 
 
 def features(data: RankingData) -> Any:
@@ -160,12 +171,15 @@ def read_scores(path: str, documents: int) -> FloatArray:
 
     Raises
     ------
+    UsageError
+        If there is no such file.
     ValueError
         If a line is no finite number, with its number, or the number of lines is wrong.
     """
     import numpy as np
 
     name = "standard input" if path == "-" else path
+    check_input(path)
     lines = (sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()).splitlines()
     scores = np.empty(len(lines))
     for i, line in enumerate(lines):

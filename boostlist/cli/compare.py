@@ -9,6 +9,8 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
+from boostlist.cli._usage import checking_arguments
+
 if TYPE_CHECKING:
     from boostlist.evaluation.experiment import Plan
 
@@ -73,9 +75,10 @@ def run(arguments: argparse.Namespace) -> int:
     from boostlist.evaluation.tables import as_json, as_text
 
     require_libraries()
-    jobs = _jobs(arguments.jobs)
-    plan = make_plan(arguments)
-    store = Store(arguments.out or f"compare-{plan.source.name}", plan.identity, arguments.fresh)
+    with checking_arguments():
+        jobs = _jobs(arguments.jobs)
+        plan = make_plan(arguments)
+        store = Store(arguments.out or f"compare-{plan.source.name}", plan.identity, arguments.fresh)
     stream = None if arguments.quiet else sys.stderr
     progress = Progress(stream, plan.select, jobs, live=stream is not None and stream.isatty())
     outcome = run_experiment(plan, store, jobs, progress)

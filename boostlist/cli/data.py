@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from boostlist.cli._io import FORMATS, add_reading_options, read_data, write_data
+from boostlist.cli._usage import UsageError
 
 if TYPE_CHECKING:
     from boostlist.datasets import RankingData
@@ -107,7 +108,7 @@ def _folder_parts(folder: str | None) -> dict[str, RankingData]:
         try:
             fold = load_fold(folder)
         except FileNotFoundError:
-            raise FileNotFoundError(f"{no_folds}, nor train.txt, vali.txt and test.txt") from None
+            raise UsageError(f"{no_folds}, nor train.txt, vali.txt and test.txt") from None
         return {f"{folder}, {role}": getattr(fold, role) for role in ("train", "vali", "test")}
 
 
@@ -116,7 +117,7 @@ def run_convert(arguments: argparse.Namespace) -> int:
     from boostlist.datasets.normalization import Method
 
     if arguments.normalize is not None and arguments.normalize not in get_args(Method):
-        raise ValueError(f"--normalize must be {', '.join(get_args(Method))}; got {arguments.normalize!r}")
+        raise UsageError(f"--normalize must be {', '.join(get_args(Method))}; got {arguments.normalize!r}")
     data = read_data(arguments.source, arguments, comments=True)
     if arguments.normalize:
         data = data.normalize(arguments.normalize)
@@ -134,7 +135,7 @@ def run_sample(arguments: argparse.Namespace) -> int:
         data = read_data(arguments.data, arguments, comments=True)
     if arguments.queries is not None:
         if not 1 <= arguments.queries <= data.n_queries:
-            raise ValueError(f"--queries must be from 1 to {data.n_queries:,}, the number there is")
+            raise UsageError(f"--queries must be from 1 to {data.n_queries:,}, the number there is")
         rng = np.random.default_rng(arguments.seed)
         data = data.select(np.sort(rng.choice(data.n_queries, arguments.queries, replace=False)))
     write_data(data, arguments.out)
@@ -147,13 +148,13 @@ def run_split(arguments: argparse.Namespace) -> int:
     data = read_data(arguments.data, arguments, comments=True)
     if arguments.folds:
         if not 3 <= arguments.folds <= data.n_queries:
-            raise ValueError(f"--folds must be from 3 to {data.n_queries:,}, the number of queries")
+            raise UsageError(f"--folds must be from 3 to {data.n_queries:,}, the number of queries")
         files = _fold_files(data, arguments.folds, arguments.seed)
     else:
         files = _share_files(data, arguments.shares, arguments.seed)
     existing = [folder / name for name in files if (folder / name).exists()]
     if existing and not arguments.force:
-        raise FileExistsError(f"{existing[0]} exists; choose another folder, or --force to write over it")
+        raise UsageError(f"{existing[0]} exists; choose another folder, or --force to write over it")
     for name, part in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         write_data(part, str(folder / name))
@@ -164,10 +165,10 @@ def _share_files(data: RankingData, text: str, seed: int) -> dict[str, RankingDa
     try:
         shares = [float(share) for share in text.split(",")]
     except ValueError:
-        raise ValueError(f"--shares must be numbers with commas between them, got {text!r}") from None
+        raise UsageError(f"--shares must be numbers with commas between them, got {text!r}") from None
     names = {2: ("train.txt", "test.txt"), 3: ("train.txt", "vali.txt", "test.txt")}.get(len(shares))
     if names is None or abs(sum(shares) - 1) > 1e-9:
-        raise ValueError(f"--shares must be two or three numbers that sum to 1, got {text!r}")
+        raise UsageError(f"--shares must be two or three numbers that sum to 1, got {text!r}")
     return dict(zip(names, data.split(*shares, seed=seed), strict=True))
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from boostlist.cli._io import add_reading_options, features, print_table, read_data, read_scores
+from boostlist.cli._usage import UsageError, checking_arguments
 from boostlist.cli.rank import load_model
 
 if TYPE_CHECKING:
@@ -108,9 +109,10 @@ def get_metrics(names: str, tool: str | None, options: Mapping[str, Any]) -> lis
 def run(arguments: argparse.Namespace) -> int:
     """Print the metrics."""
     if arguments.data == arguments.scores == "-":
-        raise ValueError("data and scores cannot both come from standard input; give one of them as a file")
+        raise UsageError("data and scores cannot both come from standard input; give one of them as a file")
     options = {name: value for name in CONVENTIONS if (value := getattr(arguments, name)) is not None}
-    metrics = get_metrics(arguments.metrics, arguments.conventions, options)
+    with checking_arguments():
+        metrics = get_metrics(arguments.metrics, arguments.conventions, options)
     if arguments.model is None:
         data = read_data(arguments.data, arguments)
         scores = read_scores(arguments.scores, data.n_documents)

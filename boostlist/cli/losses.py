@@ -10,6 +10,8 @@ import json
 import sys
 from typing import Any
 
+from boostlist.cli._usage import UsageError
+
 EXAMPLES = """\
 examples:
   boostlist losses                     all losses as a table
@@ -93,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     name = arguments.name
     if name is not None and name not in registry:
         near = difflib.get_close_matches(name, registry, n=3)
-        raise ValueError(
+        raise UsageError(
             f"there is no loss {name!r}; "
             + (f"did you mean {' or '.join(near)}?" if near else "see `boostlist losses`")
         )

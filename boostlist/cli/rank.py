@@ -10,7 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boostlist.cli._io import add_reading_options, features, open_output, read_data
+from boostlist.cli._io import add_reading_options, check_input, features, open_output, read_data
+from boostlist.cli._usage import UsageError
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray
@@ -49,6 +50,7 @@ def load_model(path: str) -> Any:
     """Load a model of any kind; ``-`` is standard input."""
     import boostlist
 
+    check_input(path)
     if path != "-":
         return boostlist.load(path)
     with tempfile.TemporaryDirectory() as folder:
@@ -60,9 +62,9 @@ def load_model(path: str) -> Any:
 def run(arguments: argparse.Namespace) -> int:
     """Write scores or rankings."""
     if arguments.model == arguments.data == "-":
-        raise ValueError("model and data cannot both come from standard input; give one of them as a file")
+        raise UsageError("model and data cannot both come from standard input; give one of them as a file")
     if arguments.top is not None and (arguments.form == "scores" or arguments.top < 1):
-        raise ValueError("--top must be at least 1, and needs --as ranking or --as trec")
+        raise UsageError("--top must be at least 1, and needs --as ranking or --as trec")
     model = load_model(arguments.model)
     named = arguments.form != "scores"
     data = read_data(arguments.data, arguments, comments=named, n_features=model.n_features_in_, labelled=False)

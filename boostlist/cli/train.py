@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boostlist.cli._io import add_reading_options, features, read_data
+from boostlist.cli._usage import UsageError, checking_arguments
 
 if TYPE_CHECKING:
     from boostlist.datasets import RankingData
+    from boostlist.evaluation.panel import Model
 
 EXAMPLES = """\
 examples:
@@ -65,20 +67,12 @@ def add_parser(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Train and save."""
     from boostlist import metrics
-    from boostlist.evaluation.panel import parse
 
-    models = parse(arguments.model)
-    if len(models) > 1:
-        raise ValueError(f"{arguments.model} stands for {len(models)} models; name one, or use `boostlist compare`")
-    (model,) = models
-    setting = model.estimator_options()
-    for name in model.training_names:
-        if name in setting:
-            raise ValueError(f"{name} is no part of a saved model; {_INSTEAD[model.kind == 'tree']}")
-    if arguments.early_stopping is not None and (model.kind != "tree" or arguments.vali is None):
-        raise ValueError("--early-stopping needs a lightgbm: or xgboost: model and --vali")
+    with checking_arguments():
+        model = _model(arguments)
+        metric = metrics.get(arguments.metric)
     _check_target(arguments.out, model.family)
-    metric = metrics.get(arguments.metric)
+    setting = model.estimator_options()
     train = read_data(arguments.data, arguments)
     vali = None
     if arguments.vali is not None:
@@ -105,15 +99,30 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _model(arguments: argparse.Namespace) -> Model:
+    from boostlist.evaluation.panel import parse
+
+    models = parse(arguments.model)
+    if len(models) > 1:
+        raise ValueError(f"{arguments.model} stands for {len(models)} models; name one, or use `boostlist compare`")
+    (model,) = models
+    for name in model.training_names:
+        if name in model.estimator_options():
+            raise ValueError(f"{name} is no part of a saved model; {_INSTEAD[model.kind == 'tree']}")
+    if arguments.early_stopping is not None and (model.kind != "tree" or arguments.vali is None):
+        raise ValueError("--early-stopping needs a lightgbm: or xgboost: model and --vali")
+    return model
+
+
 def _check_target(out: str, family: str) -> None:
     """Refuse a target that cannot be written before hours are spent on training."""
     if out == "-":
         return
     folder = Path(out).absolute().parent
     if not (folder.is_dir() and os.access(folder, os.W_OK)):
-        raise FileNotFoundError(f"cannot save to {out}: there is no folder {folder}, or it cannot be written to")
+        raise UsageError(f"cannot save to {out}: there is no folder {folder}, or it cannot be written to")
     if family == "xgboost" and Path(out).suffix not in (".json", ".ubj"):
-        raise ValueError(
+        raise UsageError(
             f"XGBoost tells its formats by the suffix: save to a file that ends in .json or .ubj, not {out}"
         )
 

@@ -50,7 +50,7 @@ def test_trees_and_linear_models_from_end_to_end(data, tmp_path, capsys):
     assert [model["model"] for model in found["models"]] == [line.split()[1] for line in table[1:4]]
     assert found["models"][0]["metrics"]["ndcg@5"] == pytest.approx(float(table[1].split()[2]), abs=1e-4)
 
-    assert main([*command, "--select", "map"]) == 1
+    assert main([*command, "--select", "map"]) == 2
     assert "belongs to another experiment: its select is 'ndcg@5', here it is 'map'" in capsys.readouterr().err
 
 
@@ -74,13 +74,15 @@ def test_a_model_that_fails_is_reported_and_the_exit_code_says_so(data, tmp_path
         (["--select", "p"], "p needs a cut-off"),
         (["--folds", "9"], "has the folds 1, 2, 3, 4, 5, not 9"),
         (["--folds", "a-b"], "--folds takes numbers and ranges"),
+        (["--folds", "1-"], "--folds takes numbers and ranges"),
+        (["--baseline", "nope"], "there is no model 'nope'"),
         (["--jobs", "0"], "--jobs must be at least 1"),
         (["--grid", "medium"], "--grid is small, full or a file"),
     ],
 )
 def test_bad_arguments_are_refused_before_anything_is_done(data, tmp_path, capsys, arguments, message):
     out = tmp_path / "out"
-    assert main(["compare", str(data), "--out", str(out), *arguments]) == 1
+    assert main(["compare", str(data), "--out", str(out), *arguments]) == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
@@ -88,7 +90,9 @@ def test_bad_arguments_are_refused_before_anything_is_done(data, tmp_path, capsy
 
 
 def test_a_folder_that_is_no_data_set(tmp_path, capsys):
-    assert main(["compare", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
+    assert main(["compare", str(tmp_path / "nope"), "--out", str(tmp_path / "out")]) == 2
+    assert "there is no folder or file" in capsys.readouterr().err
+    assert main(["compare", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err
     assert "is no data set: looked for the folders Fold1" in error
     assert error.count("\n") == 1

@@ -40,7 +40,7 @@ def test_describe_a_folder(letor, tmp_path, capsys):
     assert sum(part["documents"] for part in found.values()) == len(data.y)
     assert len(found) == 4
     (tmp_path / "nothing").mkdir()
-    assert main(["data", "describe", str(tmp_path / "nothing")]) == 1
+    assert main(["data", "describe", str(tmp_path / "nothing")]) == 2
     error = capsys.readouterr().err
     assert "Fold1" in error
     assert "train.txt" in error
@@ -97,7 +97,7 @@ def test_sample_draws_whole_queries(letor, tmp_path, capsysbinary):
         assert np.array_equal(few.X[few.qid == q], data.X[data.qid == q])
     assert main(["data", "sample", str(path), "--queries", "5", "--seed", "1"]) == 0
     assert capsysbinary.readouterr().out == out.read_bytes()
-    assert main(["data", "sample", str(path), "--queries", "13"]) == 1
+    assert main(["data", "sample", str(path), "--queries", "13"]) == 2
 
 
 def test_split_by_shares(letor, tmp_path):
@@ -119,7 +119,7 @@ def test_split_never_overwrites_unasked(letor, tmp_path, capsys):
     command = ["data", "split", str(path), str(tmp_path / "parts"), "--shares", "0.5,0.5"]
     assert main(command) == 0
     before = (tmp_path / "parts" / "train.txt").read_bytes()
-    assert main([*command, "--seed", "7"]) == 1
+    assert main([*command, "--seed", "7"]) == 2
     assert "--force" in capsys.readouterr().err
     assert (tmp_path / "parts" / "train.txt").read_bytes() == before
     assert main([*command, "--seed", "7", "--force"]) == 0
@@ -141,7 +141,7 @@ def test_folds_rotate_as_letors_do(letor, tmp_path):
 
 @pytest.mark.parametrize("shares", ["0.5", "0.5,0.6", "a,b", "0.2,0.2,0.2,0.4"])
 def test_bad_shares(letor, tmp_path, capsys, shares):
-    assert main(["data", "split", str(letor[0]), str(tmp_path / "x"), "--shares", shares]) == 1
+    assert main(["data", "split", str(letor[0]), str(tmp_path / "x"), "--shares", shares]) == 2
     assert "--shares" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
 

@@ -106,14 +106,16 @@ def test_bad_scores(files, tmp_path, capsys, scores, message):
     ],
 )
 def test_bad_options(files, capsys, options, message):
-    assert main(["evaluate", files[0], "--scores", files[1], *options]) == 1
+    assert main(["evaluate", files[0], "--scores", files[1], *options]) == 2
     assert message in capsys.readouterr().err
 
 
 def test_files_that_are_not_there(files, tmp_path, capsys):
-    assert main(["evaluate", str(tmp_path / "none.txt"), "--scores", files[1]]) == 1
-    assert "none.txt" in capsys.readouterr().err
-    assert main(["evaluate", str(tmp_path), "--scores", files[1]]) == 1
+    absent = str(tmp_path / "none.txt")
+    for arguments in ([absent, "--scores", files[1]], [files[0], "--scores", absent], [files[0], "--model", absent]):
+        assert main(["evaluate", *arguments]) == 2
+        assert f"there is no file {absent}" in capsys.readouterr().err
+    assert main(["evaluate", str(tmp_path), "--scores", files[1]]) == 2
     assert "is a folder" in capsys.readouterr().err
-    assert main(["evaluate", "-", "--scores", "-"]) == 1
+    assert main(["evaluate", "-", "--scores", "-"]) == 2
     assert "both" in capsys.readouterr().err

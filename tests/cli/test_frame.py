@@ -59,7 +59,7 @@ def test_debug_shows_the_traceback(tmp_path):
     command = [sys.executable, "-m", "boostlist"]
     rest = ["data", "describe", str(tmp_path / "nothing.txt")]
     plain = subprocess.run([*command, *rest], capture_output=True, text=True, check=False)
-    assert plain.returncode == 1
+    assert plain.returncode == 2
     assert plain.stderr.count("\n") == 1
     debug = subprocess.run([*command, "--debug", *rest], capture_output=True, text=True, check=False)
     assert debug.returncode == 1

@@ -30,7 +30,7 @@ def test_json(capsys):
 
 
 def test_an_unknown_loss_is_answered_with_near_names(capsys):
-    assert main(["losses", "cslistmle"]) == 1
+    assert main(["losses", "cslistmle"]) == 2
     error = capsys.readouterr().err
     assert error.startswith("boostlist: there is no loss 'cslistmle'; did you mean cs_listmle")
     assert error.count("\n") == 1

@@ -115,27 +115,32 @@ def test_named_columns_are_checked_and_labels_not_needed(tmp_path, capsys):
         (["-m", "linear:listnet", "--early-stopping", "5"], "--early-stopping needs"),
         (["-m", "lightgbm:listnet?early_stopping_rounds=5"], "--early-stopping N --vali FILE"),
         (["-m", "xgboost:listnet"], ".json or .ubj"),
-        (["-m", "linear:listnet?C=-1"], "C must be"),
         (["--metric", "ndgc"], "there is no metric"),
     ],
 )
 def test_bad_requests(files, tmp_path, capsys, options, message):
-    assert main(["train", files[0], "-o", str(tmp_path / "model.bin"), *options]) == 1
+    assert main(["train", files[0], "-o", str(tmp_path / "model.bin"), *options]) == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
     assert not list(tmp_path.iterdir())
 
 
+def test_what_only_the_training_can_tell_ends_with_1(files, tmp_path, capsys):
+    assert main(["train", files[0], "-o", str(tmp_path / "model.npz"), "-m", "linear:listnet?C=-1"]) == 1
+    assert "C must be" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_bad_files(files, tmp_path, capsys):
-    assert main(["train", files[0], "-o", str(tmp_path / "no" / "model.txt")]) == 1
+    assert main(["train", files[0], "-o", str(tmp_path / "no" / "model.txt")]) == 2
     assert "no folder" in capsys.readouterr().err
     (tmp_path / "junk.npz").write_bytes(b"PK\x03\x04 not a model")
     assert main(["rank", str(tmp_path / "junk.npz"), files[1]]) == 1
     assert "junk.npz" in capsys.readouterr().err
-    assert main(["rank", "-", "-"]) == 1
+    assert main(["rank", "-", "-"]) == 2
     assert "both" in capsys.readouterr().err
-    assert main(["rank", str(tmp_path / "junk.npz"), files[1], "--top", "3"]) == 1
+    assert main(["rank", str(tmp_path / "junk.npz"), files[1], "--top", "3"]) == 2
     assert "--top" in capsys.readouterr().err
 
 
