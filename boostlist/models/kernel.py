@@ -78,8 +78,11 @@ class KernelMachine(ParametricRanker):
     @property
     def kernel_parameters_(self) -> dict[str, float]:
         """Parameters of the kernel by name; empty for a function."""
-        names = () if callable(self.kernel) else USED[self.kernel]
-        return dict(zip(names, self._parameters.tolist(), strict=True))
+        names = () if callable(self.kernel) else USED.get(self.kernel)
+        parameters = getattr(self, "_parameters", None)
+        if names is None or parameters is None or len(names) != len(parameters):
+            raise AttributeError(f"this {type(self).__name__} was not fitted with a kernel")
+        return dict(zip(names, parameters.tolist(), strict=True))
 
     def _set_parameters(self, X: Any, rng: np.random.Generator) -> None:
         check_choice("setting", self.setting, Setting)

@@ -38,6 +38,24 @@ def test_every_model_is_exported():
         assert getattr(boostlist, name) is getattr(models, name)
 
 
+@pytest.mark.parametrize("estimator", [*ALL.values(), boostlist.TreeRanker()], ids=repr)
+def test_attributes_of_a_fit_are_absent_before_it(estimator):
+    public = [name for name in dir(estimator) if not name.startswith("_")]
+    assert {"fit", "predict", "score"} <= set(public)
+    assert not [name for name in public if name.endswith("_") and hasattr(estimator, name)]
+
+
+def test_kernel_parameters_are_those_of_a_fitted_kernel():
+    X, y, qid = lists()
+    linear = models.RankSVM().fit(X, y, qid=qid)
+    dir(linear)
+    with pytest.raises(AttributeError, match="RankSVM was not fitted with a kernel"):
+        _ = linear.kernel_parameters_
+    kernel = models.RankSVM(kernel="gaussian", s=2.0).fit(X, y, qid=qid)
+    assert kernel.kernel_parameters_ == {"s": 2.0}
+    assert not hasattr(kernel.set_params(kernel="polynomial"), "kernel_parameters_")
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_ways_to_pass_queries_and_kinds_of_x_agree(name):
     X, y, qid = lists()
