@@ -164,6 +164,13 @@ class Loss(ABC):
 
     __rmul__ = __mul__
 
+    def __radd__(self, other: Literal[0]) -> Loss:
+        """Make ``sum([loss, ...])`` work, which starts from 0."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __truediv__(self, divisor: float) -> Sum:
+        return self * (1 / divisor) if isinstance(divisor, int | float | np.number) else NotImplemented
+
 
 @dataclass(frozen=True, kw_only=True)
 class KernelLoss(Loss):
