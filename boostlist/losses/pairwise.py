@@ -145,7 +145,8 @@ class PairwiseHinge(Pairwise):
     """RankSVM's loss: phi(d) = (1 - d)_+.
 
     It has no curvature. Its diag is a heuristic that makes a Newton step a plain gradient step of sensible length: for
-    every document of a query the same, namely the mean over its documents of the weights V of their pairs.
+    every document of a query the same, namely the mean over its documents of the weights V of their pairs. At a kink,
+    where a pair meets its margin up to rounding, the gradient is one of the possible ones.
 
     Parameters
     ----------
