@@ -210,17 +210,19 @@ def _write(path: Path, header: dict[str, Any], arrays: dict[str, AnyArray]) -> P
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-    foreign = f"{path} is not a model of boostlist"
+    # NumPy's own words are left out: for a file that is no archive they advise to unpickle it.
+    foreign = (
+        f"{path} is not a model of boostlist, or is damaged; expected is what `save` of an estimator has written: "
+        ".npz, or with trees a model file of LightGBM (text) or XGBoost (.json, .ubj)"
+    )
     try:
         with np.load(path, allow_pickle=False) as file:
-            if not hasattr(file, "files") or _HEADER not in file.files:
-                raise ValueError(foreign)
             arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays.pop(_HEADER).tobytes().decode())
     except FileNotFoundError:
         raise
-    except _UNREADABLE as error:
-        raise ValueError(foreign if str(error) == foreign else f"{foreign}, or is damaged: {error}") from error
+    except _UNREADABLE:
+        raise ValueError(foreign) from None
     if not isinstance(header, dict) or header.get("format") != _FORMAT:
         raise ValueError(foreign)
     if header.get("version") != _VERSION:

@@ -90,12 +90,16 @@ def test_foreign_files_and_versions(saved, tmp_path):
     foreign = {
         "text": b"hello",
         "pickle": pickle.dumps({"model": 1}),
+        "npz": b"PK\x03\x04 cut short",
     }
     for name, data in foreign.items():
         path = tmp_path / name
         path.write_bytes(data)
-        with pytest.raises(ValueError, match="is not a model of boostlist"):
+        with pytest.raises(ValueError, match="is not a model of boostlist, or is damaged; expected is") as caught:
             boostlist.load(path)
+        # NumPy's advice to unpickle is not even in the traceback.
+        assert "pickle" not in str(caught.value).replace(str(path), "")
+        assert caught.value.__suppress_context__
     np.savez(tmp_path / "other.npz", x=np.ones(3))
     np.save(tmp_path / "array.npy", np.ones(3))
     with zipfile.ZipFile(tmp_path / "plain.zip", "w") as archive:
