@@ -115,7 +115,8 @@ def find_source(data: str | Path | None, folds: Sequence[int] | None = None, see
     if folds is not None:
         missing = [number for number in folds if number not in numbers]
         if missing:
-            raise ValueError(f"{path} has the folds {', '.join(map(str, numbers))}, not {missing[0]}")
+            name = "the sample" if data is None else path
+            raise ValueError(f"{name} has the folds {', '.join(map(str, numbers))}, not {missing[0]}")
         numbers = tuple(sorted(set(folds)))
     return Source(path, layout, numbers, seed)
 

@@ -214,6 +214,8 @@ def test_folders_that_are_no_data_set(tmp_path, data):
         find_source(tmp_path / "absent")
     with pytest.raises(ValueError, match="has the folds 1, 2, 3, 4, 5, not 7"):
         find_source(data, [1, 7])
+    with pytest.raises(ValueError, match=r"^the sample has the folds 1, 2, 3, 4, 5, not 9$"):
+        find_source(None, [9])
 
 
 def test_the_fingerprint_is_of_the_contents(data, tmp_path):
