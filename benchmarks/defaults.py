@@ -6,6 +6,7 @@ relevant documents scores 0, ties are in row order. Besides OHSUMED, MQ2008 and 
 "binary" has 400 queries, two grades and noise 1.5, "short" 1,500 queries of about 8 documents.
 
     python benchmarks/defaults.py [--sets sample binary short OHSUMED MQ2008] [--data ../shared/data] [--jobs 2]
+                                  [--tables Ties Objective]
 """
 
 from __future__ import annotations
@@ -159,15 +160,17 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=["OHSUMED", "MQ2008", "sample", "binary", "short"])
     parser.add_argument("--data", type=Path, default=root.parent / "shared" / "data")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--tables", nargs="+", help="words that titles of tables begin with; all by default")
     options = parser.parse_args()
+    tables = {t: s for t, s in TABLES.items() if not options.tables or t.startswith(tuple(options.tables))}
     sets = [name for name in options.sets if name in (*MADE, "sample") or (options.data / name).is_dir()]
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
         running = {
             (title, label): [pool.submit(mean_ndcg, name, options.data, setting) for name in sets]
-            for title, settings in TABLES.items()
+            for title, settings in tables.items()
             for label, setting in settings.items()
         }
-        for title, settings in TABLES.items():
+        for title, settings in tables.items():
             print(f"\n## {title}\n\n| | {' | '.join(sets)} |\n|{' --- |' * (len(sets) + 1)}")
             for label in settings:
                 figures = " | ".join(f"{future.result():.4f}".lstrip("0") for future in running[title, label])

@@ -5,16 +5,21 @@ flat (Moon, Smola, Chang, Zheng, *IntervalRank* (2010), eq. 11, found it to help
 
     loss + share h Pointwise(centred),      h = mean of the positive diagonal entries of the loss at scores of 0
 
-so that the term has `share` of the loss's curvature, whatever the loss is divided by.
+so that the term has `share` of the loss's curvature, whatever the loss is divided by. Pairwise losses are better off
+without.
 """
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 from boostlist.boosters.objective import Objective, automatic_scale
 from boostlist.gains import Gain
 from boostlist.losses import Loss, Pointwise, Sum, registry
+from boostlist.losses.pairwise import Pairwise
 from boostlist.queries import Queries
 
+_SHARE = 0.3
 _LAST_EXP2_GRADE = 4
 _LAST_GRADE = 31
 
@@ -30,25 +35,31 @@ def as_objective(objective: str | Loss | Objective) -> Objective | str:
             f"objective must be a loss of boostlist, its name ({', '.join(registry)}) or the name of an objective of "
             f"the host, got {objective!r}"
         )
-    return registry[objective]().objective() if objective in registry else objective
+    if objective in registry:
+        return registry[objective]().objective()
+    for name in get_close_matches(objective, registry, n=1, cutoff=0.85):
+        raise ValueError(f"there is no objective {objective!r}; did you mean {name!r}?")
+    return objective
 
 
-def with_pointwise(objective: Objective, share: float, queries: Queries) -> Objective:
+def with_pointwise(objective: Objective, share: float | None, queries: Queries) -> Objective:
     """Add the squared-error term."""
-    if not share or not queries.n_documents:
+    if share == 0 or not queries.n_documents:
         return objective
     scale = automatic_scale(objective.loss.bind(queries))
     loss = pointwise_term(objective.loss, share, scale, float(queries.labels.max()))
     return Objective(loss=loss, scale=objective.scale)
 
 
-def pointwise_term(loss: Loss, share: float, scale: float, y_max: float) -> Loss:
+def pointwise_term(loss: Loss, share: float | None, scale: float, y_max: float) -> Loss:
     """Add the squared-error term to a loss whose mean curvature at scores of 0 is 1 / scale.
 
-    Targets are the gains 2^y - 1 up to grade 4 and the grades themselves up to 31. Beyond that they would be so far
-    apart that they swamp the loss, and there is no term.
+    If `share` is None the kind of loss decides. Targets are the gains 2^y - 1 up to grade 4 and the grades themselves
+    up to 31. Beyond that they would be so far apart that they swamp the loss, and there is no term.
     """
-    if not share or y_max > _LAST_GRADE:
+    if share is None:
+        share = 0.0 if isinstance(loss, Pairwise) else _SHARE
+    if share == 0 or y_max > _LAST_GRADE:
         return loss
     targets: Gain = "exp2" if y_max <= _LAST_EXP2_GRADE else "linear"
     return Sum.of((1.0, loss), (share / scale, Pointwise(targets=targets, centred=True)))

@@ -66,7 +66,7 @@ class TreeRanker(RankingEstimator):
         Number of bins of a feature.
     pointwise
         Share of a squared-error term beside a loss of boostlist, relative to the loss's own curvature; 0 trains on the
-        loss alone. Host objectives have none.
+        loss alone. None is 0 for pairwise losses and 0.3 for all others. Host objectives have none.
     random_state
         Seed, or a NumPy random state. Same seed, same model; None is the host's fixed default.
     n_jobs
@@ -116,7 +116,7 @@ class TreeRanker(RankingEstimator):
         subsample: float = 1.0,
         colsample_bytree: float = 1.0,
         max_bin: int = 255,
-        pointwise: float = 0.3,
+        pointwise: float | None = None,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         **host_parameters: Any,

@@ -228,10 +228,12 @@ def total_gain(booster: Any, n_features: int) -> FloatArray:
 
 
 def to_bytes(booster: Any, note: str, suffix: str) -> bytes:
-    """Return JSON for the suffix ``.json``, else binary JSON; the note is an attribute of the booster."""
+    """Return JSON for the suffix ``.json``, binary JSON for ``.ubj``; the note is an attribute of the booster."""
+    if suffix not in (".json", ".ubj"):
+        raise ValueError(f"XGBoost tells its formats by the suffix, which must be .json or .ubj, not {suffix!r}")
     copy = booster.copy()
     copy.set_attr(**{_NOTE: note})
-    return bytes(copy.save_raw("json" if suffix == ".json" else "ubj"))
+    return bytes(copy.save_raw(suffix[1:]))
 
 
 def from_bytes(content: bytes) -> tuple[Any, str | None]:

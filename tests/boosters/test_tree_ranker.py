@@ -24,7 +24,7 @@ from boostlist import Queries, TreeRanker, metrics
 from boostlist.boosters import Objective
 from boostlist.boosters.batches import batch_bounds
 from boostlist.datasets import make_ranking
-from boostlist.losses import CsListMLE, ListMLE, Pointwise, WeightedPL, registry
+from boostlist.losses import CsListMLE, ListMLE, PairwiseLogistic, Pointwise, WeightedPL, registry
 from boostlist.model_selection import QueryKFold
 
 DATA = make_ranking(160, docs=12, n_features=12, noise=0.5, seed=5)
@@ -114,6 +114,12 @@ def test_pointwise_term_has_its_share_of_the_curvature():
     assert objective.scale == pytest.approx(1 / total[total > 0].mean(), rel=1e-6)
 
 
+def test_pairwise_losses_have_no_pointwise_term_unless_asked():
+    assert fitted(objective="pairwise_logistic").objective_.loss == PairwiseLogistic()
+    assert len(fitted(objective="pairwise_logistic", pointwise=0.3).objective_.loss.terms) == 2
+    assert fitted().objective_ == fitted(pointwise=0.3).objective_
+
+
 def test_pointwise_targets_never_swamp_the_loss():
     y = TRAIN.y * 2
     terms = ranker().fit(TRAIN.X, y, TRAIN.qid).objective_.loss.terms
@@ -129,6 +135,8 @@ def test_objectives_by_name_loss_and_scale(backend):
     assert fitted(backend, WeightedPL().objective(scale=2)).objective_.scale == 2
     with pytest.raises(TypeError, match="objective must be a loss of boostlist, its name"):
         fitted(backend, 3)
+    with pytest.raises(ValueError, match="no objective 'cs_listml'; did you mean 'cs_listmle'"):
+        fitted(backend, "cs_listml")
 
 
 @pytest.mark.parametrize(("backend", "name"), [("lightgbm", "lambdarank"), ("xgboost", "rank:ndcg")])
@@ -395,6 +403,14 @@ class TestFiles:
         fitted(backend).booster_.save_model(str(path))
         with pytest.raises(ValueError, match=f"holds no TreeRanker but a plain model of {backend}"):
             boostlist.load(path)
+
+    def test_a_suffix_that_xgboost_does_not_know(self, backend, suffix, tmp_path):
+        if backend == "lightgbm":
+            fitted(backend).save(tmp_path / "model.any")
+            return
+        with pytest.raises(ValueError, match=r"must be \.json or \.ubj, not '\.txt'"):
+            fitted(backend).save(tmp_path / "model.txt")
+        assert not list(tmp_path.iterdir())
 
     def test_a_failed_save_leaves_the_old_file(self, backend, suffix, tmp_path, monkeypatch):
         path = fitted(backend).save(tmp_path / f"model{suffix}")
