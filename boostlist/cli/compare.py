@@ -103,8 +103,8 @@ def make_plan(arguments: argparse.Namespace) -> Plan:
     """Turn the arguments into a plan; whatever is wrong with them is found here, before anything is trained."""
     from boostlist.evaluation.experiment import Plan
     from boostlist.evaluation.folds import find_source
-    from boostlist.evaluation.grids import read_grid
-    from boostlist.evaluation.panel import check_hosts, default_baseline, panel, parse
+    from boostlist.evaluation.grids import read_grid, settings
+    from boostlist.evaluation.panel import check_host_parameters, check_hosts, default_baseline, panel, parse
     from boostlist.metrics import get as get_metric
 
     metrics = tuple(get_metric(name).name for name in _names(arguments.metrics))
@@ -118,11 +118,14 @@ def make_plan(arguments: argparse.Namespace) -> Plan:
         if baseline not in models:
             models.insert(0, baseline)
     check_hosts(models)
+    grid = read_grid(arguments.grid)
+    for model in models:
+        check_host_parameters(model, settings(model, grid)[0])  # all settings of a model have the same names
     return Plan(
         source=find_source(arguments.data, _fold_numbers(arguments.folds), arguments.seed),
         models=tuple(models),
         baseline=baseline,
-        grid=read_grid(arguments.grid),
+        grid=grid,
         metrics=tuple(dict.fromkeys((select, *metrics))),
         select=select,
         seed=arguments.seed,

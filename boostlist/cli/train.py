@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _model(arguments: argparse.Namespace) -> Model:
-    from boostlist.evaluation.panel import parse
+    from boostlist.evaluation.panel import check_host_parameters, parse
 
     models = parse(arguments.model)
     if len(models) > 1:
@@ -111,6 +111,7 @@ def _model(arguments: argparse.Namespace) -> Model:
             raise ValueError(f"{name} is no part of a saved model; {_INSTEAD[model.kind == 'tree']}")
     if arguments.early_stopping is not None and (model.kind != "tree" or arguments.vali is None):
         raise ValueError("--early-stopping needs a lightgbm: or xgboost: model and --vali")
+    check_host_parameters(model, model.estimator_options())
     return model
 
 

@@ -239,6 +239,21 @@ def check_parameter(model: Model, name: str, where: str) -> None:
         raise ValueError(f"{where}: there is no parameter {name!r}; did you mean {' or '.join(near)}?")
 
 
+def check_host_parameters(model: Model, setting: Mapping[str, Any]) -> None:
+    """Raise a ValueError if a setting of a tree model has a parameter that its host does not know."""
+    from boostlist.boosters.hosts import host
+
+    more = {name: value for name, value in setting.items() if name not in parameter_names(model)}
+    if model.kind != "tree" or not more:
+        return
+    try:
+        host(model.family).check_parameters(more, n_features=1)
+    except Exception as error:
+        # The host's own kinds of errors are about values; these may suit the data, which is not read yet.
+        if type(error) is ValueError:
+            raise ValueError(f"model {model.name}: {error}") from error
+
+
 def _checked(model: Model, options: str) -> Model:
     """Return the model with its options read and tried out."""
     from boostlist.losses import registry

@@ -78,6 +78,7 @@ def test_a_model_that_fails_is_reported_and_the_exit_code_says_so(data, tmp_path
         (["--baseline", "nope"], "there is no model 'nope'"),
         (["--jobs", "0"], "--jobs must be at least 1"),
         (["--grid", "medium"], "--grid is small, full or a file"),
+        (["--models", "lightgbm:cs_listmle?foo=1"], "model lightgbm:cs_listmle?foo=1: Unknown parameter: foo"),
     ],
 )
 def test_bad_arguments_are_refused_before_anything_is_done(data, tmp_path, capsys, arguments, message):

@@ -115,6 +115,7 @@ def test_named_columns_are_checked_and_labels_not_needed(tmp_path, capsys):
         (["-m", "linear:listnet", "--early-stopping", "5"], "--early-stopping needs"),
         (["-m", "lightgbm:listnet?early_stopping_rounds=5"], "--early-stopping N --vali FILE"),
         (["-m", "xgboost:listnet"], ".json or .ubj"),
+        (["-m", "lightgbm:listnet?foo=1"], "Unknown parameter: foo"),
         (["--metric", "ndgc"], "there is no metric"),
     ],
 )

@@ -6,7 +6,15 @@ import pytest
 
 from boostlist import LinearRanker, TreeRanker
 from boostlist.evaluation.grids import FULL, SMALL, label, read_grid, settings
-from boostlist.evaluation.panel import DEFAULT, FAMILIES, Model, default_baseline, panel, parse
+from boostlist.evaluation.panel import (
+    DEFAULT,
+    FAMILIES,
+    Model,
+    check_host_parameters,
+    default_baseline,
+    panel,
+    parse,
+)
 from boostlist.losses import registry
 
 
@@ -78,6 +86,17 @@ def test_each_model_once_and_a_baseline():
 def test_names_that_stand_for_nothing(name, message):
     with pytest.raises(ValueError, match=message.replace("?", r"\?")):
         parse(name)
+
+
+@pytest.mark.parametrize(("family", "known"), [("lightgbm", "min_gain_to_split"), ("xgboost", "gamma")])
+def test_parameters_that_the_host_does_not_know(family, known):
+    pytest.importorskip(family)
+    model = Model(family, "listnet")
+    with pytest.raises(ValueError, match=f"model {family}:listnet: .*foo"):
+        check_host_parameters(model, {"num_leaves": 7, "foo": 1})
+    check_host_parameters(model, {"num_leaves": 7, "early_stopping_rounds": 5, known: 1.0})
+    # Right for data of three features, of which nothing is known here.
+    check_host_parameters(model, {"monotone_constraints": "(1,-1,0)"})
 
 
 def test_every_family_has_both_grids_and_makes_its_estimator():
