@@ -260,6 +260,12 @@ class RankingData:
             )
         if chosen.size and not (chosen.dtype == bool or np.issubdtype(chosen.dtype, np.integer)):
             raise ValueError(f"queries are chosen by position or by a mask, got {chosen.dtype}")
+        outside = chosen[(chosen < -self.n_queries) | (chosen >= self.n_queries)] if chosen.size else chosen
+        if outside.size:
+            raise IndexError(
+                f"there is no query {outside.flat[0]}: select takes positions, not ids, and the data has "
+                f"{self.n_queries:,} queries, counted from 0"
+            )
         chosen = np.arange(self.n_queries)[chosen.astype(np.int64) if not chosen.size else chosen]
         if len(np.unique(chosen)) < len(chosen):
             raise ValueError("a query was chosen twice; its copies would be one query")
@@ -283,13 +289,25 @@ class RankingData:
             ``split(0.6, 0.2, 0.2)`` three.
         seed
             Queries are assigned at random by this seed; None cuts them in the order they have.
+
+        Raises
+        ------
+        ValueError
+            If shares are not positive, sum to more than 1, or leave a part without queries.
         """
+        if not all(isinstance(share, int | float | np.number) for share in shares):
+            raise TypeError(f"shares are numbers, such as split(0.6, 0.2, 0.2), got {', '.join(map(repr, shares))}")
         total = sum(shares)
         if not shares or min(shares) <= 0 or total > 1 + 1e-9:
             raise ValueError(f"shares must be positive and sum to at most 1, got {shares}")
         cuts = np.rint(np.cumsum(shares) * self.n_queries).astype(np.int64)
         order = np.arange(self.n_queries) if seed is None else np.random.default_rng(seed).permutation(self.n_queries)
         groups = np.split(order, cuts[:-1] if total > 1 - 1e-9 else cuts)
+        if not all(len(group) for group in groups):
+            raise ValueError(
+                f"with shares {shares} of {self.n_queries:,} queries, part {[len(group) for group in groups].index(0)} "
+                "would have none; choose larger shares or fewer parts"
+            )
         return tuple(self.select(np.sort(group)) for group in groups)
 
     def normalize(self, method: Method, fit: RankingData | None = None) -> RankingData:

@@ -166,6 +166,11 @@ class TestSelection:
         with pytest.raises((ValueError, IndexError)):
             data.select(wrong)
 
+    @pytest.mark.parametrize("wrong", [[0, 9999], [9999, -4], [-9999]])
+    def test_queries_that_are_not_there(self, data, wrong):
+        with pytest.raises(IndexError, match=r"there is no query -?9999: .* the data has 3 queries"):
+            data.select(wrong)
+
     def test_split_keeps_queries_whole_and_loses_none(self):
         data = make_ranking(50, docs=8)
         for shares, sizes in [((0.8,), [40, 10]), ((0.6, 0.2, 0.2), [30, 10, 10]), ((0.5, 0.3), [25, 15, 10])]:
@@ -181,6 +186,15 @@ class TestSelection:
     @pytest.mark.parametrize("shares", [(), (0.0,), (0.7, 0.7), (-0.1,)])
     def test_wrong_shares(self, data, shares):
         with pytest.raises(ValueError, match="shares"):
+            data.split(*shares)
+
+    def test_shares_are_not_a_list(self, data):
+        with pytest.raises(TypeError, match=r"such as split\(0.6, 0.2, 0.2\), got \[0.6, 0.2, 0.2\]"):
+            data.split([0.6, 0.2, 0.2])
+
+    @pytest.mark.parametrize(("shares", "part"), [((1e-6,), 0), ((0.9,), 1), ((0.3, 0.1, 0.6), 1)])
+    def test_no_part_is_without_queries(self, data, shares, part):
+        with pytest.raises(ValueError, match=rf"of 3 queries, part {part} would have none"):
             data.split(*shares)
 
     def test_concat(self, data):
