@@ -7,6 +7,7 @@ on those before it, each on its own. No more than a few batches are in memory at
 
 from __future__ import annotations
 
+import codecs
 import itertools
 import math
 from collections.abc import Iterator
@@ -329,7 +330,10 @@ class _Reader:
         after = text[token : token + EXCERPT_BYTES].tobytes().partition(b"\n")[0]
         found = after.replace(b"\t", b" ").partition(b" ")[0] or before[token - column + 1 :]
         reason = _reasons(self.base, self.limit, self.values.dtype.name)[code]
-        return LetorError(source.name, lines + before.count(b"\n") + 1, column, _shown(found), reason)
+        line = lines + before.count(b"\n") + 1
+        if (line, column) == (1, 1) and found.startswith(codecs.BOM_UTF8):
+            reason = "the file begins with a byte order mark; save it as UTF-8 without one"
+        return LetorError(source.name, line, column, _shown(found), reason)
 
     def result(self) -> RankingData:
         """Return the data when all texts have been read."""
