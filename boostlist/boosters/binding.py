@@ -134,7 +134,10 @@ def read_xgboost(dmatrix: Any) -> HostLists:
 def read_arrays(labels: Any, weight: Any, group: Any) -> HostLists:
     """Read the arrays that LightGBM's scikit-learn interface passes."""
     if group is None:
-        raise ValueError("no query information: use LGBMRanker, and pass group=[documents of each query, ...] to fit")
+        raise ValueError(
+            "no query information: use boostlist.TreeRanker, or LGBMRanker with fit(group=[documents of each query]). "
+            "XGBoost's scikit-learn interface passes no queries to an objective: use xgb.train(..., obj=...) there"
+        )
     return HostLists(labels, np.asarray(labels), np.asarray(group), None if weight is None else np.asarray(weight))
 
 

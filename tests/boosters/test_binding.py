@@ -148,7 +148,8 @@ def test_unequal_weights_multiply_gradient_and_diagonal():
     [
         (lambda: ListMLE()(SCORES, lgb.Dataset(X, LABELS).construct()), ValueError, "no queries.*group="),
         (lambda: ListMLE()(SCORES, xgb.DMatrix(X, LABELS)), ValueError, "no queries.*qid="),
-        (lambda: ListMLE()(LABELS, SCORES), ValueError, "LGBMRanker"),
+        (lambda: ListMLE()(LABELS, SCORES), ValueError, r"TreeRanker, or LGBMRanker with fit\(group="),
+        (lambda: xgb.XGBRegressor(objective=ListMLE()).fit(X, LABELS), ValueError, r"TreeRanker.*xgb\.train\(.*obj="),
         (lambda: ListMLE()(SCORES, "data"), TypeError, "second argument is a str"),
         (lambda: ListMLE()(SCORES, xgboost_data(weight=np.ones(9))), ValueError, "9 weights and 3 queries"),
         (lambda: ListMLE()(LABELS, SCORES, np.full(9, np.nan), SIZES), ValueError, r"weight\[0\] is nan"),
