@@ -14,17 +14,27 @@ from boostlist.solvers.problem import Problem
 _MEMORY = 20
 # Where no step lowers the loss further, a gradient this much smaller than the first is the optimum but for rounding.
 _SMALL = 1e-5
+# At the minimum of a loss with kinks, such as a hinge loss, the gradient need not vanish. There the fit has converged
+# if the distance to the minimum is at most this share of the value.
+_GAP = 1e-3
 
 
 def lbfgs(problem: Problem, w: FloatArray, monitor: Monitor) -> None:
     """Minimise by limited-memory quasi-Newton steps."""
-    minimize_lbfgs(problem.value_gradient, w, monitor)
+    minimize_lbfgs(problem.value_gradient, w, monitor, penalised_convex=problem.bound.loss.traits.convex)
 
 
 def minimize_lbfgs(
-    value_gradient: Callable[[FloatArray], tuple[float, FloatArray]], w: FloatArray, monitor: Monitor
+    value_gradient: Callable[[FloatArray], tuple[float, FloatArray]],
+    w: FloatArray,
+    monitor: Monitor,
+    penalised_convex: bool = False,
 ) -> None:
-    """Minimise a function given with its gradient, and report each iterate."""
+    """Minimise a function given with its gradient, and report each iterate.
+
+    `penalised_convex` says that it is 1/2 |w|^2 plus a convex function: then it is nowhere more than |gradient|^2 / 2
+    above its minimum, kinks or not.
+    """
     last: tuple[FloatArray, float, float] | None = None
 
     def evaluate(x: FloatArray) -> tuple[float, FloatArray]:
@@ -44,8 +54,11 @@ def minimize_lbfgs(
     start = monitor.iterations[0].gradient_norm
     # SciPy's bounds are set out of reach: the monitor ends the fit.
     options = {"maxcor": _MEMORY, "maxiter": monitor.max_iter + 1, "maxfun": 10**9, "ftol": 0.0, "gtol": 0.0}
-    result = minimize(evaluate, w, jac=True, method="L-BFGS-B", callback=note, options=options)  # type: ignore[call-overload]
+    minimize(evaluate, w, jac=True, method="L-BFGS-B", callback=note, options=options)  # type: ignore[call-overload]
     norm = monitor.iterations[-1].gradient_norm
     if norm <= _SMALL * max(1.0, start):
         raise Stopped(f"gradient norm {norm:.3g} is as small as rounding allows", converged=True)
-    raise Stopped(f"L-BFGS ended at gradient norm {norm:.3g}: {result.message}", converged=False)
+    gap = 0.5 * norm**2
+    if penalised_convex and gap <= _GAP * monitor.iterations[-1].loss:
+        raise Stopped(f"the loss falls no further, at most {gap:.3g} above its minimum", converged=True)
+    raise Stopped(f"L-BFGS finds no step that lowers the loss at gradient norm {norm:.3g}", converged=False)
