@@ -38,6 +38,7 @@ class Progress:
         self._left: list[Task] = []
         self._running: list[Task] = []
         self._best: dict[tuple[str, int], float] = {}
+        self._warned: dict[str, list[str]] = defaultdict(list)
         self._seconds: dict[str, list[float]] = defaultdict(list)
         self._begun: dict[int, float] = {}
         self._start = time.monotonic()
@@ -80,8 +81,11 @@ class Progress:
         self._draw()
 
     def end(self) -> None:
-        """Leave the live block behind."""
+        """Leave the live block behind, and say in one line for each model what its trainings warned of."""
         self._erase()
+        for model, texts in self._warned.items():
+            trainings = sum(task.model.name == model for task in self._tasks)
+            self._line(f"{model}: {len(texts)} of {trainings} trainings warned, such as: {texts[0]}")
 
     def seconds_left(self) -> float | None:
         """Estimate the time left: each task takes as long as those of its model did, else as the usual task did."""
@@ -97,7 +101,9 @@ class Progress:
         return max(0.0, total - spent) / self._jobs
 
     def _note(self, result: Result) -> None:
-        """Keep the best validation value of a model on a fold."""
+        """Keep the best validation value of a model on a fold, and its first warning."""
+        if result.warnings:
+            self._warned[result.model].append(" ".join(result.warnings[0].split()))
         key, value = (result.model, result.fold), result.vali[self._select]
         better = max if self._metric.higher_is_better else min
         self._best[key] = better(value, self._best.get(key, value))

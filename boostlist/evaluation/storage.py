@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,8 @@ class Result:
         ``{"loss": [...], "gradient_norm": [...], "seconds": [...]}`` after each step of a solver; may be empty.
     chosen_rounds
         Number of trees kept; None for other models.
+    warnings
+        What the training warned of.
     """
 
     model: str
@@ -62,6 +64,7 @@ class Result:
     documents: int
     history: Mapping[str, list[float]] = field(default_factory=dict)
     chosen_rounds: int | None = None
+    warnings: Sequence[str] = ()
 
 
 class Store:
@@ -139,6 +142,7 @@ class Store:
             "documents": result.documents,
             "history": dict(result.history),
             "chosen_rounds": result.chosen_rounds,
+            "warnings": result.warnings,
         }
         _save_archive(self.path(result.model, result.fold, result.setting), about, result.test)
 

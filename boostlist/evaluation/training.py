@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -84,9 +85,11 @@ class Trainer:
         train, vali, test = features(fold, task.setting)
         if task.model.name not in self._warm:
             self._warm_up(task, train)
-        begin = time.perf_counter()
-        estimator = self._fitted(task, task.setting, train, vali)
-        trained = time.perf_counter()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            begin = time.perf_counter()
+            estimator = self._fitted(task, task.setting, train, vali)
+            trained = time.perf_counter()
         scores = estimator.predict(test.X)
         ranked = time.perf_counter()
         vali_scores = estimator.predict(vali.X)
@@ -101,6 +104,7 @@ class Trainer:
             documents=test.n_documents,
             history=history(estimator),
             chosen_rounds=getattr(estimator, "n_estimators_", None),
+            warnings=tuple(dict.fromkeys(str(each.message) for each in caught)),
         )
 
     def _fitted(self, task: Task, setting: Mapping[str, Any], train: RankingData, vali: RankingData) -> Any:
@@ -122,7 +126,9 @@ class Trainer:
         few = train.select(np.arange(min(_WARM_QUERIES, train.n_queries)))
         short = {"n_estimators": _WARM_TREES} if task.model.kind == "tree" else {}
         try:
-            self._fitted(task, {**task.setting, **short}, few, few).predict(few.X)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self._fitted(task, {**task.setting, **short}, few, few).predict(few.X)
         except Exception:  # the queries may be too few for the model; the training itself will tell
             return
         finally:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ GRID = {"stub": {"C": [1.0, 2.0]}}
 
 
 class StubRanker:
-    """Scores by one feature plus noise; `mode` is "good", "fail" or "die"."""
+    """Scores by one feature plus noise; `mode` is "good", "warn", "fail" or "die"."""
 
     def __init__(self, *, C: float = 1.0, noise: float = 0.0, mode: str = "good", random_state: int = 0) -> None:
         self.C, self.noise, self.mode, self.random_state = C, noise, mode, random_state
@@ -30,6 +31,8 @@ class StubRanker:
             os.kill(os.getpid(), signal.SIGKILL)
         if self.mode == "fail" or (self.mode == "fail2" and self.C == 2):
             raise RuntimeError("the stub was told to fail")
+        if self.mode == "warn" and self.C == 2:
+            warnings.warn("the stub was told\n to warn", UserWarning, stacklevel=2)
         steps = [Iteration(i, 10.0 / (i + 1), 10.0 ** -(3 * i), 0.1 * i) for i in range(4)]
         self.convergence_ = Convergence(steps, True, "done")
         return self

@@ -229,6 +229,16 @@ def test_the_fingerprint_is_of_the_contents(data, tmp_path):
     assert find_source(copy).fingerprint != find_source(data).fingerprint
 
 
+def test_warnings_of_a_model_are_one_line_and_are_kept(stub_run, recwarn):
+    for _ in range(2):
+        stream = io.StringIO()
+        stub_run(["stub", "stub?mode=warn"], stream=stream)
+        last = "stub?mode=warn: 2 of 4 trainings warned, such as: the stub was told to warn"
+        assert [line for line in stream.getvalue().splitlines() if "warn," in line or "to warn" in line] == [last]
+        assert stream.getvalue().endswith(f"{last}\n")
+    assert not recwarn.list
+
+
 def test_progress(stub_run, monkeypatch):
     stream = io.StringIO()
     stub_run(["stub", "stub?noise=5"], folds=(1,), stream=stream)
