@@ -144,7 +144,7 @@ def run(plan: Plan, store: Store, jobs: int, progress: Progress) -> Outcome:
         stack.callback(progress.end)
         try:
             workers = stack.enter_context(Workers(trainer, jobs))
-            for event in workers.run(missing, unknown, progress.started, progress.tick):
+            for event in workers.run(missing, unknown, progress.started, progress.tick, progress.compiling):
                 _record(event, outcome, store, progress)
         except KeyboardInterrupt:
             outcome.interrupted = True

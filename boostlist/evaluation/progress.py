@@ -41,6 +41,7 @@ class Progress:
         self._warned: dict[str, list[str]] = defaultdict(list)
         self._seconds: dict[str, list[float]] = defaultdict(list)
         self._begun: dict[int, float] = {}
+        self._compiling = False
         self._start = time.monotonic()
         self._shown = 0
 
@@ -65,6 +66,13 @@ class Progress:
     def tick(self) -> None:
         """Note that time has passed."""
         self._draw()
+
+    def compiling(self) -> None:
+        """Say, the first time, that kernels are being compiled: until that is done nothing else is told."""
+        if not self._compiling:
+            self._compiling = True
+            self._line("compiling kernels (first run only) ...")
+            self._draw()
 
     def finished(self, task: Task, came: Result | Failure) -> None:
         """Note that a task has ended."""

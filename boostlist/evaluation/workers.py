@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from numba.core import event
+
 from boostlist.evaluation.folds import FoldFacts
 from boostlist.evaluation.storage import Result
 from boostlist.evaluation.training import Failure, Task, Trainer
@@ -67,6 +69,7 @@ class Workers:
         facts_of: Sequence[int],
         started: Callable[[Task], None],
         tick: Callable[[], None],
+        compiling: Callable[[], None],
     ) -> Iterator[tuple[Task, Outcome] | FoldFacts]:
         """Yield the outcome of each task as it comes, and the facts of the folds in `facts_of`.
 
@@ -80,6 +83,8 @@ class Workers:
             Called with each task when it is handed to a process.
         tick
             Called about every second while nothing ends.
+        compiling
+            Called when a process begins to compile a kernel; it does so only where none is stored from earlier runs.
         """
         waiting, wanted = list(reversed(tasks)), set(facts_of)
 
@@ -99,16 +104,21 @@ class Workers:
                 tick()
             for pipe in ready:
                 worker = next(worker for worker in busy if worker.pipe is pipe)
-                task, worker.task = worker.task, None
+                task = worker.task
                 assert task is not None
                 try:
-                    facts, outcome = worker.pipe.recv()
+                    answer = worker.pipe.recv()
+                    if answer is None:
+                        compiling()
+                        continue
+                    facts, outcome = answer
                 except (EOFError, OSError):
                     worker.process.join()
                     facts, outcome = None, Failure(task, _obituary(worker.process.exitcode))
                     self._workers.remove(worker)
                     if waiting:
                         worker = self._start()
+                worker.task = None
                 if waiting:
                     hand_out(worker)
                 if facts is not None:
@@ -154,10 +164,26 @@ def _deaf_to_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+class _Compilation(event.Listener):  # type: ignore[misc]
+    """Sends None, once, when numba begins to compile: what it finds in its cache it does not compile."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe, self._told = pipe, False
+
+    def on_start(self, event: Any) -> None:
+        if not self._told:
+            self._told = True
+            self._pipe.send(None)
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
 def _work(pipe: Connection, trainer: Trainer) -> None:
     """Run tasks until the other end of the pipe is closed."""
     # Where it is not inherited, as on Windows.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    event.register("numba:compile", _Compilation(pipe))
     while True:
         try:
             task, facts_wanted = pipe.recv()

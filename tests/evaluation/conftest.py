@@ -28,7 +28,7 @@ class Here:
     def __exit__(self, *_):
         pass
 
-    def run(self, tasks, facts_of, started, tick):
+    def run(self, tasks, facts_of, started, tick, compiling):
         wanted = set(facts_of)
         for task in tasks:
             started(task)

@@ -239,6 +239,17 @@ def test_warnings_of_a_model_are_one_line_and_are_kept(stub_run, recwarn):
     assert not recwarn.list
 
 
+def test_compilation_is_told_once_and_only_where_it_happens(stub_run, tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "numba"))
+    told = []
+    for folder in ("first", "second"):
+        stream = io.StringIO()
+        stub_run(["stub"], folder=tmp_path / folder, folds=(1,), processes=True, stream=stream)
+        told.append(stream.getvalue().count("compiling kernels (first run only) ...\n"))
+        assert len(stream.getvalue().splitlines()) == 2 + told[-1]
+    assert told == [1, 0]
+
+
 def test_progress(stub_run, monkeypatch):
     stream = io.StringIO()
     stub_run(["stub", "stub?noise=5"], folds=(1,), stream=stream)
