@@ -101,8 +101,11 @@ def curvature_sums(bound: BoundLoss) -> tuple[float, int]:
 
 
 def scale_from_sums(total: float, count: int) -> float:
-    """Return count / total, to the precision of float32: sums over parts of the data round otherwise than over all."""
-    return float(np.float32(count / total)) if count else 1.0
+    """Return count / total, to 24 bits: sums over parts of the data round otherwise than over all."""
+    if not count:
+        return 1.0
+    digits, exponent = np.frexp(count / total)
+    return float(np.ldexp(np.float64(np.float32(digits)), exponent))
 
 
 def _check_host(loss: Loss, scores: AnyArray, owner: object) -> None:

@@ -12,6 +12,7 @@ import xgboost as xgb
 
 from boostlist import Queries, objectives
 from boostlist.boosters import Objective
+from boostlist.boosters.objective import automatic_scale
 from boostlist.losses import CsListMLE, ListMLE, registry
 
 every_objective = pytest.mark.parametrize("name", registry)
@@ -112,6 +113,13 @@ def test_scale():
     for scale in (0, -1, np.nan):
         with pytest.raises(ValueError, match="scale must be"):
             loss.objective(scale=scale)
+
+
+@pytest.mark.parametrize("size", [1e-60, 0.3, 1e60])
+def test_scale_of_losses_of_any_size(size):
+    queries = Queries.from_sizes([2, 0, 1, 0], [4])
+    usual, other = (automatic_scale(loss.bind(queries)) for loss in (CsListMLE(), size * CsListMLE()))
+    assert other * size == pytest.approx(usual, rel=2e-7)
 
 
 def test_a_sum_is_scaled_as_a_whole():
