@@ -17,11 +17,11 @@ from boostlist.boosters.objective import Objective, automatic_scale
 from boostlist.gains import Gain
 from boostlist.losses import Loss, Pointwise, Sum, registry
 from boostlist.losses.pairwise import Pairwise
+from boostlist.losses.targets import LAST_GRADE
 from boostlist.queries import Queries
 
 _SHARE = 0.3
 _LAST_EXP2_GRADE = 4
-_LAST_GRADE = 31
 
 
 def as_objective(objective: str | Loss | Objective) -> Objective | str:
@@ -59,7 +59,7 @@ def pointwise_term(loss: Loss, share: float | None, scale: float, y_max: float) 
     """
     if share is None:
         share = 0.0 if isinstance(loss, Pairwise) else _SHARE
-    if share == 0 or y_max > _LAST_GRADE:
+    if share == 0 or y_max > LAST_GRADE:
         return loss
     targets: Gain = "exp2" if y_max <= _LAST_EXP2_GRADE else "linear"
     return Sum.of((1.0, loss), (share / scale, Pointwise(targets=targets, centred=True)))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from boostlist.losses.base import Loss
 
 # As far as both hosts' own objectives go with gains of 2^y - 1.
-_LAST_GRADE = 31
+LAST_GRADE = 31
 # Beside a larger weight, a weight of 1 is lost even in float64.
 _LARGEST_WEIGHT = 2.0**53
 
@@ -30,10 +30,10 @@ def grade_targets(loss: Loss, labels: FloatArray, targets: Gain) -> FloatArray:
     """Return the target of each label; warn where 2^y - 1 is too large to be learnt."""
     largest = labels.max(initial=0.0)
     t = gains(labels, targets, "targets")
-    if targets == "exp2" and largest > _LAST_GRADE:
+    if targets == "exp2" and largest > LAST_GRADE:
         _warn(
             f'{type(loss).__name__} with targets="exp2" aims at 2^y - 1, {t.max():.2g} at the largest label '
-            f"{largest:g}: it learns little above grade {_LAST_GRADE}, and nothing where float32 ends, at 2^128. "
+            f"{largest:g}: it learns little above grade {LAST_GRADE}, and nothing where float32 ends, at 2^128. "
             'Use targets="linear" or a table by grade'
         )
     return t
