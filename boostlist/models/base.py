@@ -70,9 +70,10 @@ class ParametricRanker(RankingEstimator, Storable):
                 self._keep(monitor, Stopped("interrupted", converged=False), keep)
             raise
         if not self.convergence_.converged:
+            message = self.convergence_.message
+            remedy = "Raise max_iter or tol" if message.startswith("max_iter") else "Raise tol"
             warnings.warn(
-                f"{type(self).__name__} has not converged: {self.convergence_.message}. Raise max_iter or tol, "
-                "lower C, or scale the features",
+                f"{type(self).__name__} has not converged: {message}. {remedy}, lower C, or scale the features",
                 ConvergenceWarning,
                 stacklevel=4,
             )

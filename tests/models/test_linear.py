@@ -183,3 +183,12 @@ def test_the_record_as_a_frame_and_as_a_plot():
     matplotlib.use("Agg")
     ax = record.plot(label="newton")
     assert len(ax.lines[0].get_xdata()) == len(frame)
+
+
+def test_the_warning_advises_more_iterations_only_where_they_can_help():
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(40, 3)), rng.integers(0, 3, 40)
+    with pytest.warns(ConvergenceWarning, match="max_iter=2 reached .* Raise max_iter or tol"):
+        LinearRanker("pairwise_hinge", solver="lbfgs", max_iter=2).fit(*data, group=[20, 20])
+    with pytest.warns(ConvergenceWarning, match="no step that lowers the loss .* Raise tol, lower C"):
+        LinearRanker("pairwise_hinge", solver="lbfgs", C=1e6).fit(*data, group=[20, 20])
