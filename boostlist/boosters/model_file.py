@@ -29,6 +29,7 @@ _FORMAT, _VERSION = "boostlist model", 1
 def write_ranker(ranker: TreeRanker, path: PathLike) -> Path:
     """Write a fitted ranker; the file appears complete or not at all."""
     path = Path(path)
+    check_suffix(ranker.backend, path)
     note = {
         "format": _FORMAT,
         "version": _VERSION,
@@ -45,6 +46,12 @@ def write_ranker(ranker: TreeRanker, path: PathLike) -> Path:
     with create(path) as file:
         file.write(content)
     return path
+
+
+def check_suffix(backend: str, path: PathLike) -> None:
+    """Raise a ValueError for a file name that the host would not know for a model of its own."""
+    if backend == "xgboost" and Path(path).suffix not in (".json", ".ubj"):
+        raise ValueError(f"XGBoost tells its formats by the suffix: the name must end in .json or .ubj, not {path}")
 
 
 def read_ranker(path: PathLike) -> TreeRanker:

@@ -19,6 +19,8 @@ from boostlist.boosters.early_stopping import xgboost_early_stopping
 from boostlist.boosters.hosts import Job, Lists, Trained, TreeParameters
 
 _NOTE = "boostlist"
+_END_BYTES = 64
+_BINARY_END = re.compile(rb"L\x00{7}\x07version\[[^}]*\}\Z")
 _ALIASES = {
     "eta": "learning_rate",
     "alpha": "reg_alpha",
@@ -229,15 +231,19 @@ def total_gain(booster: Any, n_features: int) -> FloatArray:
 
 def to_bytes(booster: Any, note: str, suffix: str) -> bytes:
     """Return JSON for the suffix ``.json``, binary JSON for ``.ubj``; the note is an attribute of the booster."""
-    if suffix not in (".json", ".ubj"):
-        raise ValueError(f"XGBoost tells its formats by the suffix, which must be .json or .ubj, not {suffix!r}")
     copy = booster.copy()
     copy.set_attr(**{_NOTE: note})
     return bytes(copy.save_raw(suffix[1:]))
 
 
 def from_bytes(content: bytes) -> tuple[Any, str | None]:
-    """Read either of XGBoost's formats."""
+    """Read either of XGBoost's formats.
+
+    XGBoost reads on beyond the end of binary JSON that was cut off, and may crash: that it ends as it should, with the
+    version, is checked before.
+    """
+    if content[1:2] == b"L" and not _BINARY_END.search(content[-_END_BYTES:]):
+        raise ValueError("its end is missing")
     booster = xgb.Booster(model_file=bytearray(content))
     note = booster.attr(_NOTE)
     booster.set_attr(**{_NOTE: None})

@@ -117,15 +117,15 @@ def _model(arguments: argparse.Namespace) -> Model:
 
 def _check_target(out: str, family: str) -> None:
     """Refuse a target that cannot be written before hours are spent on training."""
+    from boostlist.boosters.model_file import check_suffix
+
     if out == "-":
         return
     folder = Path(out).absolute().parent
     if not (folder.is_dir() and os.access(folder, os.W_OK)):
         raise UsageError(f"cannot save to {out}: there is no folder {folder}, or it cannot be written to")
-    if family == "xgboost" and Path(out).suffix not in (".json", ".ubj"):
-        raise UsageError(
-            f"XGBoost tells its formats by the suffix: save to a file that ends in .json or .ubj, not {out}"
-        )
+    with checking_arguments():
+        check_suffix(family, out)
 
 
 def _save(estimator: Any, out: str) -> None:

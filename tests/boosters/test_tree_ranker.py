@@ -1,8 +1,7 @@
-"""TreeRanker: both hosts, every way to pass queries, scikit-learn's searches, files, early stopping, batches."""
+"""TreeRanker: both hosts, every way to pass queries, early stopping, batches."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,39 +11,13 @@ import pandas as pd
 import pytest
 import xgboost as xgb
 from scipy.sparse import csr_matrix
-from sklearn import config_context
-from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import boostlist
-from boostlist import Queries, TreeRanker, metrics
+from boostlist import Queries, metrics
 from boostlist.boosters import Objective
 from boostlist.boosters.batches import batch_bounds
-from boostlist.datasets import make_ranking
 from boostlist.losses import CsListMLE, ListMLE, PairwiseLogistic, Pointwise, WeightedPL, registry
-from boostlist.model_selection import QueryKFold
-
-DATA = make_ranking(160, docs=12, n_features=12, noise=0.5, seed=5)
-TRAIN, TEST = DATA.select(np.arange(100)), DATA.select(np.arange(100, 160))
-UNTRAINED = metrics.NDCG(10).mean(np.zeros(TEST.n_documents), TEST.queries)
-
-both_hosts = pytest.mark.parametrize("backend", ["lightgbm", "xgboost"])
-
-
-def ranker(backend="lightgbm", objective="cs_listmle", **params):
-    return TreeRanker(objective, backend=backend, **({"n_estimators": 12, "learning_rate": 0.2, "n_jobs": 1} | params))
-
-
-def fitted(backend="lightgbm", objective="cs_listmle", **params):
-    return ranker(backend, objective, **params).fit(TRAIN.X, TRAIN.y, TRAIN.qid)
-
-
-def frame(data):
-    """Features and query ids as a user keeps them."""
-    return data.to_frame().drop(columns="label")
+from tests.boosters.rankers import TEST, TRAIN, UNTRAINED, both_hosts, fitted, frame, ranker
 
 
 @both_hosts
@@ -135,7 +108,7 @@ def test_objectives_by_name_loss_and_scale(backend):
     assert fitted(backend, WeightedPL().objective(scale=2)).objective_.scale == 2
     with pytest.raises(TypeError, match="objective must be a loss of boostlist, its name"):
         fitted(backend, 3)
-    with pytest.raises(ValueError, match="no objective 'cs_listml'; did you mean 'cs_listmle'"):
+    with pytest.raises(ValueError, match=r"no objective 'cs_listml'; did you mean cs_listmle\?"):
         fitted(backend, "cs_listml")
 
 
@@ -365,118 +338,6 @@ def test_importances(backend):
     np.testing.assert_array_equal(ranker(backend).fit(X, TRAIN.y, TRAIN.qid).feature_importances_, [0, 1])
 
 
-@pytest.mark.parametrize(("backend", "suffix"), [("lightgbm", ".txt"), ("xgboost", ".ubj"), ("xgboost", ".json")])
-class TestFiles:
-    def test_round_trip(self, backend, suffix, tmp_path):
-        objective = CsListMLE(k=5) + 0.2 * Pointwise()
-        model = ranker(backend, objective, random_state=1).fit(frame(TRAIN), TRAIN.y, eval_set=[(frame(TEST), TEST.y)])
-        loaded = boostlist.load(model.save(tmp_path / f"model{suffix}"))
-        np.testing.assert_array_equal(loaded.predict(frame(TEST)), model.predict(frame(TEST)))
-        assert loaded.get_params() == model.get_params()
-        assert (loaded.objective_, loaded.evals_result_) == (model.objective_, model.evals_result_)
-        assert loaded.n_estimators_ == 12
-        with pytest.raises(ValueError, match="feature names should match"):
-            loaded.predict(frame(TEST).drop(columns=TEST.names[0]))
-
-    def test_plain_hosts_read_it(self, backend, suffix, tmp_path):
-        model = fitted(backend)
-        path = str(model.save(tmp_path / f"model{suffix}"))
-        if backend == "lightgbm":
-            scores = lgb.Booster(model_file=path).predict(TEST.X)
-        else:
-            scores = xgb.Booster(model_file=path).predict(xgb.DMatrix(TEST.X))
-        np.testing.assert_array_equal(scores, model.predict(TEST.X))
-
-    def test_continues(self, backend, suffix, tmp_path):
-        loaded = boostlist.load(fitted(backend).save(tmp_path / f"model{suffix}"))
-        more = ranker(backend, n_estimators=8).fit(TRAIN.X, TRAIN.y, TRAIN.qid, init_model=loaded)
-        assert more.n_estimators_ == 20
-        np.testing.assert_allclose(more.predict(TEST.X), fitted(backend, n_estimators=20).predict(TEST.X), atol=1e-4)
-
-    def test_damaged_and_foreign_files(self, backend, suffix, tmp_path):
-        path = fitted(backend).save(tmp_path / f"model{suffix}")
-        content = path.read_bytes()
-        for length in (len(content) // 2, len(content) - 9):
-            path.write_bytes(content[:length])
-            with pytest.raises(ValueError, match="is damaged"):
-                boostlist.load(path)
-        fitted(backend).booster_.save_model(str(path))
-        with pytest.raises(ValueError, match=f"holds no TreeRanker but a plain model of {backend}"):
-            boostlist.load(path)
-
-    def test_a_suffix_that_xgboost_does_not_know(self, backend, suffix, tmp_path):
-        if backend == "lightgbm":
-            fitted(backend).save(tmp_path / "model.any")
-            return
-        with pytest.raises(ValueError, match=r"must be \.json or \.ubj, not '\.txt'"):
-            fitted(backend).save(tmp_path / "model.txt")
-        assert not list(tmp_path.iterdir())
-
-    def test_a_failed_save_leaves_the_old_file(self, backend, suffix, tmp_path, monkeypatch):
-        path = fitted(backend).save(tmp_path / f"model{suffix}")
-        before = path.read_bytes()
-
-        def fail(*_):
-            raise OSError("no space left")
-
-        monkeypatch.setattr(os, "fsync", fail)
-        with pytest.raises(OSError, match="no space left"):
-            fitted(backend, n_estimators=2).save(path)
-        assert path.read_bytes() == before
-        assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_callable_cannot_be_saved(tmp_path):
-    model = fitted()
-    model.extra = print
-    with pytest.raises(ValueError, match=r"extra=.* cannot be saved"):
-        model.save(tmp_path / "model.txt")
-    assert not list(tmp_path.iterdir())
-
-
-@both_hosts
-def test_grid_search_by_column(backend):
-    search = GridSearchCV(
-        ranker(backend), {"num_leaves": [2, 15], "pointwise": [0.3]}, cv=QueryKFold(3), error_score="raise",
-        scoring=metrics.NDCG(10).scorer(),
-    )  # fmt: skip
-    search.fit(frame(TRAIN), TRAIN.y)
-    assert search.best_params_["num_leaves"] == 15
-    assert search.best_score_ > UNTRAINED + 0.1
-
-
-@both_hosts
-def test_search_by_routing_in_a_pipeline(backend):
-    with config_context(enable_metadata_routing=True):
-        model = make_pipeline(StandardScaler(), ranker(backend))
-        search = RandomizedSearchCV(
-            model,
-            {"treeranker__num_leaves": [4, 8]},
-            n_iter=2,
-            cv=QueryKFold(3),
-            error_score="raise",
-            scoring=metrics.NDCG(10).scorer(),
-        )
-        search.fit(TRAIN.X, TRAIN.y, qid=TRAIN.qid)
-        assert search.best_score_ > UNTRAINED + 0.1
-        assert search.score(TEST.X, TEST.y, qid=TEST.qid) > UNTRAINED + 0.1
-
-
-def test_pipeline_keeps_the_column():
-    model = make_pipeline(FunctionTransformer(lambda X: X.assign(more=0)), ranker()).fit(frame(TRAIN), TRAIN.y)
-    np.testing.assert_array_equal(model.predict(frame(TEST)), fitted().predict(TEST.X))
-    assert model.score(frame(TEST), TEST.y) == fitted().score(TEST.X, TEST.y, TEST.qid)
-
-
-def test_parameters_of_the_host_are_parameters():
-    model = ranker(extra_trees=True)
-    assert model.get_params()["extra_trees"] is True
-    assert clone(model).get_params() == model.get_params()
-    assert model.set_params(extra_trees=False, n_estimators=3).get_params()["extra_trees"] is False
-    assert model.n_estimators == 3
-    assert set(fitted().get_params()) == set(ranker().get_params())
-
-
 @both_hosts
 def test_batches_from_a_mapped_file(backend, tmp_path):
     mapped = np.memmap(tmp_path / "X", np.float32, "w+", shape=TRAIN.X.shape)
@@ -501,40 +362,6 @@ def test_batches_hold_whole_queries():
     np.testing.assert_array_equal(batch_bounds(np.array([0, 4, 5, 9, 11]), 5), [0, 5, 11])
     np.testing.assert_array_equal(batch_bounds(np.array([0, 4, 5, 9, 11]), 1), [0, 4, 5, 9, 11])
     np.testing.assert_array_equal(batch_bounds(np.array([0, 4, 5, 9, 11]), 100), [0, 11])
-
-
-class OneList(TreeRanker):
-    """A ranker that scikit-learn's checks can call: without queries, all rows are one list; labels are lifted to 0."""
-
-    def fit(self, X, y, qid=None, group=None, **more):
-        y = np.asarray(y) if y is not None else None
-        if y is not None and y.dtype.kind in "fiu" and y.ndim == 1 and len(y):
-            y, group = y - min(y.min(), 0), [len(y)]
-        return super().fit(X, y, qid=qid, group=group, **more)
-
-    def score(self, X, y, qid=None, group=None):
-        return super().score(X, y - min(np.min(y), 0), group=[len(y)])
-
-
-EXPECTED_FAILURES = {
-    "check_complex_data": "complex labels are refused as labels, before complex features are",
-    "check_dtype_object": "labels that are not numbers are refused in boostlist's words",
-    "check_requires_y_none": "the missing y is named in boostlist's words",
-    "check_fit2d_1sample": "LightGBM refuses data in which no feature varies",
-}
-
-
-@parametrize_with_checks(
-    [OneList("listmle", backend=backend, n_estimators=3, n_jobs=1) for backend in ("lightgbm", "xgboost")],
-    expected_failed_checks=lambda estimator: {
-        name: why
-        for name, why in EXPECTED_FAILURES.items()
-        if name != "check_fit2d_1sample" or estimator.backend == "lightgbm"
-    },
-)
-@pytest.mark.filterwarnings("ignore")
-def test_scikit_learn(estimator, check):
-    check(estimator)
 
 
 def test_queries_of_the_metric_are_the_rankers():
