@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import operator
+from collections.abc import Iterable
 from typing import get_args
 
 
@@ -11,6 +13,12 @@ def check_choice(name: str, value: object, choices: object) -> None:
     allowed = choices if isinstance(choices, tuple) else get_args(choices)
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str, prefix: str = "", cutoff: float = 0.6) -> str:
+    """Return "did you mean a or b?", each with the prefix, for what is near to a name; `otherwise` if nothing is."""
+    near = difflib.get_close_matches(name, list(known), cutoff=cutoff)
+    return f"did you mean {' or '.join(prefix + each for each in near)}?" if near else otherwise
 
 
 def check_k(k: int | None) -> None:

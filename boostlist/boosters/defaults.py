@@ -11,9 +11,8 @@ without.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from boostlist.boosters.objective import Objective, automatic_scale
+from boostlist.checks import did_you_mean
 from boostlist.gains import Gain
 from boostlist.losses import Loss, Pointwise, Sum, registry
 from boostlist.losses.pairwise import Pairwise
@@ -37,12 +36,21 @@ def as_objective(objective: str | Loss | Objective) -> Objective | str:
         )
     if objective in registry:
         return registry[objective]().objective()
-    for name in get_close_matches(objective, registry, n=1, cutoff=0.85):
-        raise ValueError(f"there is no objective {objective!r}; did you mean {name!r}?")
+    # Names that are not much like one of boostlist's are the host's to judge.
+    hint = did_you_mean(objective, registry, "", cutoff=0.85)
+    if hint:
+        raise ValueError(f"there is no objective {objective!r}; {hint}")
     return objective
 
 
-def with_pointwise(objective: Objective, share: float | None, queries: Queries) -> Objective:
+def pointwise_share(loss: Loss, share: float | None) -> float:
+    """Return the share, or the default for this kind of loss if it is None."""
+    if share is not None:
+        return share
+    return 0.0 if isinstance(loss, Pairwise) else _SHARE
+
+
+def with_pointwise(objective: Objective, share: float, queries: Queries) -> Objective:
     """Add the squared-error term."""
     if share == 0 or not queries.n_documents:
         return objective
@@ -51,14 +59,12 @@ def with_pointwise(objective: Objective, share: float | None, queries: Queries) 
     return Objective(loss=loss, scale=objective.scale)
 
 
-def pointwise_term(loss: Loss, share: float | None, scale: float, y_max: float) -> Loss:
+def pointwise_term(loss: Loss, share: float, scale: float, y_max: float) -> Loss:
     """Add the squared-error term to a loss whose mean curvature at scores of 0 is 1 / scale.
 
-    If `share` is None the kind of loss decides. Targets are the gains 2^y - 1 up to grade 4 and the grades themselves
-    up to 31. Beyond that they would be so far apart that they swamp the loss, and there is no term.
+    Targets are the gains 2^y - 1 up to grade 4 and the grades themselves up to 31. Beyond that they would be so far
+    apart that they swamp the loss, and there is no term.
     """
-    if share is None:
-        share = 0.0 if isinstance(loss, Pairwise) else _SHARE
     if share == 0 or y_max > LAST_GRADE:
         return loss
     targets: Gain = "exp2" if y_max <= _LAST_EXP2_GRADE else "linear"

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from boostlist._typing import FloatArray, IntArray
 from boostlist.boosters.binding import HostLists
-from boostlist.boosters.defaults import as_objective, with_pointwise
+from boostlist.boosters.defaults import as_objective, pointwise_share, with_pointwise
 from boostlist.boosters.hosts import Host, Job, Lists, TreeParameters, host
 from boostlist.boosters.objective import Objective
 from boostlist.estimation import RankingEstimator, qid_column, without_qid
@@ -240,7 +240,8 @@ class TreeRanker(RankingEstimator):
         objective = as_objective(self.objective)
         if isinstance(objective, str):
             return objective
-        return with_pointwise(objective, self.pointwise, queries).scaled(queries)
+        share = pointwise_share(objective.loss, self.pointwise)
+        return with_pointwise(objective, share, queries).scaled(queries)
 
     def _tree_parameters(self) -> TreeParameters:
         """Return the parameters for the host; what is None depends on whose objective it is."""

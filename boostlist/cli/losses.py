@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import difflib
 import inspect
 import json
 import sys
 from typing import Any
 
+from boostlist.checks import did_you_mean
 from boostlist.cli._usage import UsageError
 
 EXAMPLES = """\
@@ -94,11 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     name = arguments.name
     if name is not None and name not in registry:
-        near = difflib.get_close_matches(name, registry, n=3)
-        raise UsageError(
-            f"there is no loss {name!r}; "
-            + (f"did you mean {' or '.join(near)}?" if near else "see `boostlist losses`")
-        )
+        raise UsageError(f"there is no loss {name!r}; {did_you_mean(name, registry, 'see `boostlist losses`')}")
     if arguments.json:
         found = describe(name) if name else [describe(each) for each in registry]
         print(json.dumps(found, indent=2))

@@ -21,7 +21,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
 from boostlist._typing import FloatArray
-from boostlist.boosters.defaults import as_objective, pointwise_term
+from boostlist.boosters.defaults import as_objective, pointwise_share, pointwise_term
 from boostlist.boosters.early_stopping import best_round
 from boostlist.boosters.hosts import host
 from boostlist.boosters.objective import Objective, curvature_sums, scale_from_sums
@@ -155,7 +155,9 @@ def _common_objective(client: Any, model: TreeRanker, parts: Parts) -> Objective
     if isinstance(objective, str):
         return objective
     loss = with_grades(objective.loss, parts.grades)
-    loss = pointwise_term(loss, model.pointwise, _scale(client, loss, parts), parts.grades[-1])
+    share = pointwise_share(loss, model.pointwise)
+    if share:
+        loss = pointwise_term(loss, share, _scale(client, loss, parts), parts.grades[-1])
     scale = _scale(client, loss, parts) if objective.scale == "auto" else objective.scale
     return Objective(loss=loss, scale=scale)
 

@@ -6,7 +6,6 @@ normalised before a linear or kernel model sees them (trees need none): a method
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import json
 import tomllib
@@ -14,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from boostlist.checks import did_you_mean
 from boostlist.evaluation.panel import FAMILIES, Model, check_parameter, parse
 
 Grid = Mapping[str, Mapping[str, list[Any]]]
@@ -116,5 +116,5 @@ def _representative(section: str, path: Path) -> Model:
         return Model(section, "cs_listmle" if family.loss else None)
     if ":" in section:
         return parse(section)[0]
-    near = difflib.get_close_matches(section, FAMILIES, n=2) or list(FAMILIES)
-    raise ValueError(f"{path}: there is no model family {section!r}; did you mean {' or '.join(near)}?")
+    hint = did_you_mean(section, FAMILIES, f"families are {', '.join(FAMILIES)}")
+    raise ValueError(f"{path}: there is no model family {section!r}; {hint}")

@@ -7,12 +7,13 @@ is fixed: the grid does not vary it. ``family:all`` stands for every loss in tha
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Literal
+
+from boostlist.checks import did_you_mean
 
 Kind = Literal["tree", "linear", "kernel"]
 
@@ -189,8 +190,7 @@ def parse(text: str) -> list[Model]:
     if loss == "all":
         return [_checked(Model(family, each), options) for each in losses]
     if loss not in losses:
-        near = difflib.get_close_matches(loss, losses, n=3)
-        hint = f"did you mean {' or '.join(f'{family}:{name}' for name in near)}?" if near else "see `boostlist losses`"
+        hint = did_you_mean(loss, losses, "see `boostlist losses`", prefix=f"{family}:")
         if not loss:
             hint = f"write {family}:LOSS, such as {family}:cs_listmle"
         raise ValueError(f"model {text!r}: {family} has no loss {loss!r}; {hint}")
@@ -235,8 +235,8 @@ def check_parameter(model: Model, name: str, where: str) -> None:
         return
     known = parameter_names(model)
     if name not in known:
-        near = difflib.get_close_matches(name, [*known, *_loss_fields(model)], n=3) or known
-        raise ValueError(f"{where}: there is no parameter {name!r}; did you mean {' or '.join(near)}?")
+        hint = did_you_mean(name, [*known, *_loss_fields(model)], f"parameters are {', '.join(known)}")
+        raise ValueError(f"{where}: there is no parameter {name!r}; {hint}")
 
 
 def check_host_parameters(model: Model, setting: Mapping[str, Any]) -> None:
@@ -309,9 +309,7 @@ def _no_family(text: str, family: str) -> str:
         return (
             f"model {text!r} names a loss only; write lightgbm:{text}, xgboost:{text}, linear:{text} or kernel:{text}"
         )
-    names = [*FAMILIES, "all", "default"]
-    near = difflib.get_close_matches(family, names, n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"models begin with {', '.join(FAMILIES)}"
+    hint = did_you_mean(family, [*FAMILIES, "all", "default"], f"models begin with {', '.join(FAMILIES)}")
     return f"there is no model {text!r}; {hint}"
 
 
