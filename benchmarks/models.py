@@ -6,7 +6,7 @@
 Data come from make_ranking, standardised: features correlated as real ones are. Figures to reach:
 
 - a Newton iteration of LinearRanker on cs-RgList (Breslow ties): at most 3 x the bare ``X.T @ (d[:, None] * X)``
-- with C = 100, to gradient norm 1e-8: at most half the time of SciPy's L-BFGS on the same loss and kernels. Where
+- with C = 100, to gradient norm 1e-8: at most half the time of SciPy's L-BFGS on the same loss and loops. Where
   L-BFGS ends earlier because its line search can no longer tell two values apart, its time to that point is taken.
 - KernelRanker: training at most 6 x the landmark kernel matrix and one Gram product
 - memory beyond X while a LinearRanker trains: blocks, not a copy of X

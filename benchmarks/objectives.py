@@ -13,7 +13,7 @@ five grades. Everything that is compared runs in the same process, interleaved.
     the ratio is shown beside it.
 (c) Time per document with lists of 100 to 100,000 documents.
 (m) Peak memory of a call beyond its inputs; binding and first call in a new process that has imported LightGBM, with
-    kernels cached on disk. Most of that time is numba's own start.
+    loops cached on disk. Most of that time is numba's own start.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ import numpy as np
 import boostlist
 from boostlist import Queries, objectives
 from boostlist.losses import Loss, registry
-from boostlist.parallel import kernel
+from boostlist.parallel import compiled
 
 
-@kernel
+@compiled
 def exp_loop(x, out):  # type: ignore[no-untyped-def]
     for i in range(x.size):
         out[i] = np.exp(x[i])
@@ -192,7 +192,7 @@ def memory_and_first_call(losses: dict[str, Loss]) -> None:
     if not Path("/proc/self/clear_refs").exists():
         print("\n(m) left out: needs Linux's /proc")
         return
-    print("\n(m) a call in a new process, kernels cached on disk")
+    print("\n(m) a call in a new process, loops cached on disk")
     print(f"{'loss':24}{'first call, s':>15}{'peak bytes a document':>24}")
     for name in losses:
         command = [sys.executable, "-c", MEMORY, name]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boostlist._typing import FloatArray, IntArray
-from boostlist.parallel import kernel, over_queries
+from boostlist.parallel import compiled, over_queries
 from boostlist.queries import frozen
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Levels:
         return self._from_heads(queries, labels[mirror], self.order[mirror], head)
 
 
-@kernel
+@compiled
 def _sort(lo, hi, start, labels, order, head):  # type: ignore[no-untyped-def]
     for q in range(lo, hi):
         a, b = start[q], start[q + 1]
@@ -121,7 +121,7 @@ def _sort(lo, hi, start, labels, order, head):  # type: ignore[no-untyped-def]
             head[a + i] = i == 0 or y[sorted_order[i]] != y[sorted_order[i - 1]]
 
 
-@kernel
+@compiled
 def _sum_below(lo, hi, start, values, total):  # type: ignore[no-untyped-def]
     for q in range(lo, hi):
         below = 0.0

@@ -1,7 +1,8 @@
-"""Run numba kernels over ranges of queries on a thread pool.
+"""Run numba loops over ranges of queries on a thread pool.
 
-A kernel is a function ``kernel(lo, hi, ...)`` that handles the queries ``lo <= q < hi`` and writes only what belongs to
-them. Because no query shares an output with another, results are the same to the last bit for every thread count.
+A loop is a compiled function ``loop(lo, hi, ...)`` that handles the queries ``lo <= q < hi`` and writes only what
+belongs to them. Because no query shares an output with another, results are the same to the last bit for every thread
+count.
 
 Numba's own ``parallel=True`` is not used: its default threading layer aborts the process when two Python threads enter
 it at once, and it does not survive a fork.
@@ -34,15 +35,15 @@ _pool: tuple[int, ThreadPoolExecutor] | None = None
 _threads: int | None = None
 
 
-def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a kernel: no GIL, cached on disk, IEEE division (x / 0 is inf, not an exception)."""
-    compiled: Callable[..., Any] = njit(cache=True, nogil=True, error_model="numpy")(function)
-    return compiled
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function: no GIL, cached on disk, IEEE division (x / 0 is inf, not an exception)."""
+    result: Callable[..., Any] = njit(cache=True, nogil=True, error_model="numpy")(function)
+    return result
 
 
-@kernel
+@compiled
 def longest(lo, hi, start):  # type: ignore[no-untyped-def]
-    """Length of the longest list among the queries lo <= q < hi: what a kernel's scratch arrays must hold."""
+    """Length of the longest list among the queries lo <= q < hi: what a loop's scratch arrays must hold."""
     length = 0
     for q in range(lo, hi):
         length = max(length, start[q + 1] - start[q])
@@ -96,13 +97,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def over_queries(kernel: Callable[..., None], start: IntArray, *args: Any) -> None:
-    """Call ``kernel(lo, hi, *args)`` so that every query is in exactly one range.
+def over_queries(loop: Callable[..., None], start: IntArray, *args: Any) -> None:
+    """Call ``loop(lo, hi, *args)`` so that every query is in exactly one range.
 
     Parameters
     ----------
-    kernel
-        A compiled kernel.
+    loop
+        A compiled loop.
     start
         Row at which each query begins, with the number of rows appended. Ranges hold about equally many rows.
     *args
@@ -111,14 +112,14 @@ def over_queries(kernel: Callable[..., None], start: IntArray, *args: Any) -> No
     queries, documents = len(start) - 1, int(start[-1])
     threads = get_threads()
     if threads == 1 or queries < 2 or documents < _MIN_DOCUMENTS:
-        kernel(0, queries, *args)
+        loop(0, queries, *args)
         return
     ranges = min(threads * _RANGES_PER_THREAD, queries)
     cuts = np.searchsorted(start, np.linspace(0, documents, ranges + 1))
     cuts[0], cuts[-1] = 0, queries
     bounds = [(int(lo), int(hi)) for lo, hi in pairwise(cuts) if lo < hi]
     pool = _executor(threads)
-    futures = [pool.submit(kernel, lo, hi, *args) for lo, hi in bounds]
+    futures = [pool.submit(loop, lo, hi, *args) for lo, hi in bounds]
     for future in futures:
         future.result()
 

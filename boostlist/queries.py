@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def frozen(array: AnyArray) -> Any:
-    """Return a read-only view: no one can change what was checked, and kernels see a single array type."""
+    """Return a read-only view: no one can change what was checked, and loops see a single array type."""
     view = array.view()
     view.flags.writeable = False
     return view

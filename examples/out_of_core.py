@@ -27,7 +27,7 @@ def resident(kind: str) -> int:
 def train(backend: str, path: Path) -> None:
     data = load_letor(path, cache=True, sparse=False)
     warm = data.select(range(50))
-    TreeRanker(backend=backend, n_estimators=1).fit(warm.X, warm.y, warm.qid)  # loads libraries, compiles kernels
+    TreeRanker(backend=backend, n_estimators=1).fit(warm.X, warm.y, warm.qid)  # loads libraries, compiles loops
     before = resident("VmRSS")
     # On Linux writing 5 here sets the peak back to what is resident now.
     Path("/proc/self/clear_refs").write_text("5")

@@ -4,11 +4,11 @@ import os
 
 from hypothesis import settings
 
-# A kernel's first call compiles it, so no example has a deadline. On a build server the examples are always the same.
+# A loop's first call compiles it, so no example has a deadline. On a build server the examples are always the same.
 settings.register_profile("boostlist", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("boostlist")
 
 
 def pytest_collection_modifyitems(items):
-    """Run what starts processes of its own last: kernels are on disk by then, and not compiled once per process."""
+    """Run what starts processes of its own last: loops are on disk by then, and not compiled once per process."""
     items.sort(key=lambda item: item.path.name in ("test_distributed.py", "test_examples.py", "test_compare.py"))

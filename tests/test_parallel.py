@@ -13,10 +13,10 @@ import pytest
 import boostlist
 from boostlist import Queries
 from boostlist.losses import CsListMLE
-from boostlist.parallel import in_order, kernel, over_queries
+from boostlist.parallel import compiled, in_order, over_queries
 
 
-@kernel
+@compiled
 def count(lo, hi, calls):
     for q in range(lo, hi):
         calls[q] += 1

@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from boostlist.datasets._decimal import TEN
-from boostlist.parallel import kernel
+from boostlist.parallel import compiled
 
 # Sign, 16 digits, point and leading zeros of a number, then separators, an index of ten digits or a 19-digit id.
 TOKEN_BYTES = 64
 _EXACT = 2.0**53
 
 
-@kernel
+@compiled
 def _digits(out, pos, m, least):  # type: ignore[no-untyped-def]
     """Write the whole number m with at least `least` digits; return the position after it."""
     count, rest = 1, m // 10
@@ -30,7 +30,7 @@ def _digits(out, pos, m, least):  # type: ignore[no-untyped-def]
     return end
 
 
-@kernel
+@compiled
 def _number(out, pos, value, same):  # type: ignore[no-untyped-def]
     """Write a number; return the position after it, or -1 if it needs more digits. `same` is a buffer of its type."""
     magnitude = abs(np.float64(value))
@@ -53,7 +53,7 @@ def _number(out, pos, value, same):  # type: ignore[no-untyped-def]
     return -1
 
 
-@kernel
+@compiled
 def documents(first, y, qid, values, indices, indptr, width, base, out, ends, same):  # type: ignore[no-untyped-def]
     """Write documents from `first` on, until `out` is full or a number needs more digits than this can write.
 

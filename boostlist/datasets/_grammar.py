@@ -1,4 +1,4 @@
-r"""The grammar of LETOR text (SVMlight with query ids), and the kernels that read it.
+r"""The grammar of LETOR text (SVMlight with query ids), and the loops that read it.
 
 ::
 
@@ -14,7 +14,7 @@ r"""The grammar of LETOR text (SVMlight with query ids), and the kernels that re
 Every line ends with a line end, also the last: a file cut off within a number would otherwise read as another number.
 A number must be finite in the type it is stored in.
 
-Kernels are given whole lines: the text ends with a line end, so that no loop needs to look for the end of the text.
+Loops are given whole lines: the text ends with a line end, so that none needs to look for the end of the text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from boostlist.datasets._decimal import MAX_DIGITS, nearest
-from boostlist.parallel import kernel
+from boostlist.parallel import compiled
 
 # What is wrong with a line; the reader words the messages.
 NONE, LABEL, LABEL_RANGE, NO_QID, QID, FEATURE, INDEX_LOW, INDEX_ORDER, INDEX_HIGH = range(9)
@@ -39,7 +39,7 @@ _BLOCK = 32
 _LARGEST_LABEL = np.finfo(np.float64).max
 
 
-@kernel
+@compiled
 def whole_lines(text):  # type: ignore[no-untyped-def]
     """Return the size of the part of text that consists of whole lines."""
     end = len(text)
@@ -48,20 +48,20 @@ def whole_lines(text):  # type: ignore[no-untyped-def]
     return end
 
 
-@kernel
+@compiled
 def _at(text, pos):  # type: ignore[no-untyped-def]
     """Return text[pos]; unsigned, so that no code is made for negative positions."""
     return text[np.uint64(pos)]
 
 
-@kernel
+@compiled
 def _skip_blanks(text, pos):  # type: ignore[no-untyped-def]
     while _at(text, pos) == _SPACE or _at(text, pos) == _TAB:
         pos += 1
     return pos
 
 
-@kernel
+@compiled
 def _ends_token(text, pos):  # type: ignore[no-untyped-def]
     """Tell whether a token may end here: before a blank, a comment or a line end."""
     c = _at(text, pos)
@@ -70,7 +70,7 @@ def _ends_token(text, pos):  # type: ignore[no-untyped-def]
     return c in (_LF, _TAB, _HASH) or (c == _CR and _at(text, pos + 1) == _LF)
 
 
-@kernel
+@compiled
 def _reads(text, pos, word):  # type: ignore[no-untyped-def]
     """Tell whether text goes on with a word of four letters. None of these is a line end, so it stops at one."""
     same = True
@@ -79,7 +79,7 @@ def _reads(text, pos, word):  # type: ignore[no-untyped-def]
     return same
 
 
-@kernel
+@compiled
 def _block(text, pos):  # type: ignore[no-untyped-def]
     """Tell whether fields end in the block at pos, and count its colons; no early exit, so that it is vectorised."""
     ends, colons = False, 0
@@ -89,7 +89,7 @@ def _block(text, pos):  # type: ignore[no-untyped-def]
     return ends, colons
 
 
-@kernel
+@compiled
 def scan(text, longest):  # type: ignore[no-untyped-def]
     """Count what a text holds, so that arrays of the right size can be made: an upper bound if lines are malformed.
 
@@ -126,7 +126,7 @@ def scan(text, longest):  # type: ignore[no-untyped-def]
     return lines, rows, entries, highest, overlong
 
 
-@kernel
+@compiled
 def _last_index(text, first, pos):  # type: ignore[no-untyped-def]
     """Return the number before the last colon of text[first:pos], or -1 if there is none."""
     while pos > first and _at(text, pos - 1) != _COLON:
@@ -139,7 +139,7 @@ def _last_index(text, first, pos):  # type: ignore[no-untyped-def]
     return min(index, LARGEST_INDEX) if i < pos - 2 else -1
 
 
-@kernel
+@compiled
 def _digits(text, pos, w):  # type: ignore[no-untyped-def]
     """Append decimal digits to w; return the position after them. w wraps around beyond 19 digits."""
     digit = np.uint64(_at(text, pos)) - _ZERO
@@ -150,7 +150,7 @@ def _digits(text, pos, w):  # type: ignore[no-untyped-def]
     return pos, w
 
 
-@kernel
+@compiled
 def _number(text, pos):  # type: ignore[no-untyped-def]
     """Read a number; return the position after it, its value, and the number of digits (0: this is no number).
 
@@ -184,7 +184,7 @@ def _number(text, pos):  # type: ignore[no-untyped-def]
     return pos, -value if negative else value, digits
 
 
-@kernel
+@compiled
 def _label(text, pos, i, s, y, slow):  # type: ignore[no-untyped-def]
     """Read the label of document i; return the position after it, the number of slow numbers, and the fault."""
     token = pos
@@ -197,7 +197,7 @@ def _label(text, pos, i, s, y, slow):  # type: ignore[no-untyped-def]
     return pos, s, LABEL_RANGE if abs(y[i]) > _LARGEST_LABEL else NONE
 
 
-@kernel
+@compiled
 def _qid(text, pos, i, qid):  # type: ignore[no-untyped-def]
     """Read the query id of document i; return the position after it, and the fault."""
     if not _reads(text, pos, _QID_PREFIX):
@@ -210,7 +210,7 @@ def _qid(text, pos, i, qid):  # type: ignore[no-untyped-def]
     return pos, NONE
 
 
-@kernel
+@compiled
 def _value(text, pos, null):  # type: ignore[no-untyped-def]
     """Read a feature's value; return the position after it, the value, the number of digits, and the fault."""
     end, value, digits = _number(text, pos)
@@ -221,7 +221,7 @@ def _value(text, pos, null):  # type: ignore[no-untyped-def]
     return end, value, digits, NONE if _ends_token(text, end) else VALUE
 
 
-@kernel
+@compiled
 def parse(  # type: ignore[no-untyped-def]
     text, row, last_row, entry, last_entry, width, limit, base, null, absent, largest,
     y, qid, values, indices, indptr, comments, slow,

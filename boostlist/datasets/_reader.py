@@ -1,4 +1,4 @@
-"""The two passes over LETOR text, both by kernels on all threads.
+"""The two passes over LETOR text, both by loops on all threads.
 
 The first counts documents and features, so that the arrays are made once in their final size; the second reads the
 numbers into them. Text is read in batches of whole lines: while one thread reads a batch from the file, the others work
@@ -247,14 +247,14 @@ class _Reader:
                     text = plan.kept[number]
                 else:
                     text = next(buffers)[: batch.size]
-                    # The kernel relies on the line end that was there in the first pass.
+                    # The loop relies on the line end that was there in the first pass.
                     if fill(stream, text) < batch.size or whole_lines(text) < batch.size:
                         raise _changed(plan.text)
                 yield batch, text, row, entry
                 row, entry = row + batch.rows, entry + batch.entries
 
     def _parse(self, batch: _Batch, text: AnyArray, row: int, entry: int) -> tuple[_Batch, AnyArray, tuple[Any, ...]]:
-        """Fill the rows of a batch; return the batch, and as its outcome the slow numbers and what the kernel says."""
+        """Fill the rows of a batch; return the batch, and as its outcome the slow numbers and what the loop says."""
         from boostlist.datasets import _grammar
         from boostlist.datasets._decimal import MAX_DIGITS
 

@@ -68,10 +68,10 @@ class Progress:
         self._draw()
 
     def compiling(self) -> None:
-        """Say, the first time, that kernels are being compiled: until that is done nothing else is told."""
+        """Say, the first time, that loops are being compiled: until that is done nothing else is told."""
         if not self._compiling:
             self._compiling = True
-            self._line("compiling kernels (first run only) ...")
+            self._line("compiling loops (first run only) ...")
             self._draw()
 
     def finished(self, task: Task, came: Result | Failure) -> None:

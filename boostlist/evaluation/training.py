@@ -122,7 +122,7 @@ class Trainer:
         )
 
     def _warm_up(self, task: Task, train: RankingData) -> None:
-        """Compile the model's kernels on a few queries, so that compilation is in no measured time."""
+        """Compile the model's loops on a few queries, so that compilation is in no measured time."""
         few = train.select(np.arange(min(_WARM_QUERIES, train.n_queries)))
         short = {"n_estimators": _WARM_TREES} if task.model.kind == "tree" else {}
         try:

@@ -84,7 +84,7 @@ class Workers:
         tick
             Called about every second while nothing ends.
         compiling
-            Called when a process begins to compile a kernel; it does so only where none is stored from earlier runs.
+            Called when a process begins to compile a loop; it does so only where none is stored from earlier runs.
         """
         waiting, wanted = list(reversed(tasks)), set(facts_of)
 

@@ -4,7 +4,7 @@
 Tests, documentation, benchmarks and the command line iterate over it.
 """
 
-from boostlist.losses.base import BoundLoss, KernelLoss, Loss, Traits
+from boostlist.losses.base import BoundLoss, CompiledLoss, Loss, Traits
 from boostlist.losses.combination import Sum
 from boostlist.losses.cs_listmle import CsListMLE
 from boostlist.losses.group_pl import GroupPL
@@ -53,13 +53,13 @@ registry: dict[str, type[Loss]] = {
 __all__ = [
     "WUB",
     "BoundLoss",
+    "CompiledLoss",
     "CsListMLE",
     "CsRgList",
     "GBRank",
     "GroupPL",
     "IntervalRank",
     "Isotonic",
-    "KernelLoss",
     "ListMLE",
     "ListNet",
     "Loss",

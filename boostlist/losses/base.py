@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Curvature = Callable[[int, int, "FloatArray"], "FloatArray"]
 
 VALUE, GRADIENT, DIAG = 1, 2, 4
-"""What a kernel is asked for, or-ed together; it may compute more where that costs nothing."""
+"""What a loop is asked for, or-ed together; it may compute more where that costs nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +122,7 @@ class BoundLoss(ABC):
 class Loss(ABC):
     """Base of all losses: a frozen dataclass of keyword parameters, hashable, picklable, and callable by the hosts.
 
-    The losses here are `KernelLoss` es. A subclass of `Loss` itself with `traits` and `bind` works everywhere too.
+    The losses here are `CompiledLoss` es. A subclass of `Loss` itself with `traits` and `bind` works everywhere too.
     """
 
     @property
@@ -173,80 +173,80 @@ class Loss(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KernelLoss(Loss):
-    """A loss given by numba kernels and the tables that they read.
+class CompiledLoss(Loss):
+    """A loss given by numba loops and the tables that they read.
 
-    To add a loss, write its kernel and a subclass with `traits`, `kernel`, `tables` and, where it has true curvature,
-    `hessp_kernel`; docs/adding_a_loss.md shows it. Kernels are class attributes wrapped in `staticmethod`.
+    To add a loss, write its loop and a subclass with `traits`, `loop`, `tables` and, where it has true curvature,
+    `hessp_loop`; docs/adding_a_loss.md shows it. Loops are class attributes wrapped in `staticmethod`.
 
     Attributes
     ----------
-    kernel
-        ``kernel(lo, hi, start, weight, f, need, value, gradient, diag, *tables)``: for the queries lo <= q < hi, whose
+    loop
+        ``loop(lo, hi, start, weight, f, need, value, gradient, diag, *tables)``: for the queries lo <= q < hi, whose
         rows are ``start[q]:start[q + 1]``, write ``value[q]`` without and gradient and diag with the weight of q.
         ``value`` starts at 0. Only what `need` asks for must be right.
-    hessp_kernel
-        ``kernel(lo, hi, start, weight, f, v, out, *tables)``: write H v, weights included; or None.
-    stage_kernel
-        ``kernel(lo, hi, first, start, weight, f, X, S, A, B, *tables)``, or None. It makes X'HX two matrix products
+    hessp_loop
+        ``loop(lo, hi, start, weight, f, v, out, *tables)``: write H v, weights included; or None.
+    stage_loop
+        ``loop(lo, hi, first, start, weight, f, X, S, A, B, *tables)``, or None. It makes X'HX two matrix products
         where H is diag(D) less a few outer products, each of two means over documents:
 
             X'HX = S'S - A'B - B'A,   S = D^(1/2) X
 
         X holds the rows from query `first` on, and S likewise; A and B have a row for each stage from that query on.
-        Write those of the queries ``first + lo <= q < first + hi``. Since such an H takes constants to 0, the kernel
+        Write those of the queries ``first + lo <= q < first + hi``. Since such an H takes constants to 0, the loop
         subtracts a query's first row from all its rows: features far from 0 keep their digits.
     """
 
-    kernel: ClassVar[Callable[..., None]]
-    hessp_kernel: ClassVar[Callable[..., None] | None] = None
-    stage_kernel: ClassVar[Callable[..., None] | None] = None
+    loop: ClassVar[Callable[..., None]]
+    hessp_loop: ClassVar[Callable[..., None] | None] = None
+    stage_loop: ClassVar[Callable[..., None] | None] = None
 
     @abstractmethod
     def tables(self, queries: Queries) -> tuple[AnyArray | float | int | bool, ...]:
-        """Return what the kernels read besides scores: all that depends on labels and parameters alone."""
+        """Return what the loops read besides scores: all that depends on labels and parameters alone."""
 
     def stage_start(self, tables: tuple[Any, ...]) -> IntArray:
-        """Return the stage at which each query begins, with the number of stages appended; for `stage_kernel`."""
+        """Return the stage at which each query begins, with the number of stages appended; for `stage_loop`."""
         raise NotImplementedError
 
     def bind(self, queries: Queries) -> BoundLoss:
         """Compute the tables for these queries."""
-        return _BoundKernels(self, queries)
+        return _BoundLoops(self, queries)
 
 
-class _BoundKernels(BoundLoss):
-    """A kernel loss and its tables."""
+class _BoundLoops(BoundLoss):
+    """A compiled loss and its tables."""
 
-    loss: KernelLoss
+    loss: CompiledLoss
 
-    def __init__(self, loss: KernelLoss, queries: Queries) -> None:
+    def __init__(self, loss: CompiledLoss, queries: Queries) -> None:
         super().__init__(loss, queries)
         self._tables = tuple(frozen(t) if isinstance(t, np.ndarray) else t for t in loss.tables(queries))
 
     def evaluate(self, f: FloatArray, need: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         start, weight = self.queries.start, self.queries.weight
         value, gradient, diag = np.zeros(self.queries.n_queries), np.empty_like(f), np.empty_like(f)
-        over_queries(self.loss.kernel, start, start, weight, f, need, value, gradient, diag, *self._tables)
+        over_queries(self.loss.loop, start, start, weight, f, need, value, gradient, diag, *self._tables)
         return value, gradient, diag
 
     def hessp(self, f: ArrayLike) -> Callable[[ArrayLike], FloatArray]:
-        kernel = self.loss.hessp_kernel
-        if kernel is None:
+        loop = self.loss.hessp_loop
+        if loop is None:
             return super().hessp(f)
         start, weight, scores = self.queries.start, self.queries.weight, self.queries.scores(f)
 
         def product(v: ArrayLike) -> FloatArray:
             direction = self.queries.scores(v)
             out = np.empty_like(scores)
-            over_queries(kernel, start, start, weight, scores, direction, out, *self._tables)
+            over_queries(loop, start, start, weight, scores, direction, out, *self._tables)
             return out
 
         return product
 
     def curvature(self, f: ArrayLike) -> Curvature | None:
-        kernel = self.loss.stage_kernel
-        if kernel is None:
+        loop = self.loss.stage_loop
+        if loop is None:
             return None
         start, weight, scores = self.queries.start, self.queries.weight, self.queries.scores(f)
         stage = self.loss.stage_start(self._tables)
@@ -255,7 +255,7 @@ class _BoundKernels(BoundLoss):
             S = np.empty_like(X)
             A, B = np.empty((2, stage[hi] - stage[lo], X.shape[1]))
             bounds = start[lo : hi + 1] - start[lo]
-            over_queries(kernel, bounds, lo, start, weight, scores, frozen(X), S, A, B, *self._tables)
+            over_queries(loop, bounds, lo, start, weight, scores, frozen(X), S, A, B, *self._tables)
             cross: FloatArray = A.T @ B
             return np.asarray(S.T @ S - cross - cross.T)
 

@@ -43,8 +43,8 @@ import numpy as np
 
 from boostlist.checks import check_choice, check_k
 from boostlist.gains import Gain, check_gain, gains
-from boostlist.losses.base import VALUE, KernelLoss, Traits
-from boostlist.parallel import kernel, longest
+from boostlist.losses.base import VALUE, CompiledLoss, Traits
+from boostlist.parallel import compiled, longest
 
 if TYPE_CHECKING:
     from boostlist._typing import AnyArray, IntArray
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 _NEAR = 300.0
 
 
-@kernel
+@compiled
 def _lower_sum(graded, c, beta, g, first, E, F):  # type: ignore[no-untyped-def]
     """Return T_g and F, given E and F over the grades below g; for "grade", F = sum (y_g - y_t) e^{f_t} moves along."""
     if graded:
@@ -66,7 +66,7 @@ def _lower_sum(graded, c, beta, g, first, E, F):  # type: ignore[no-untyped-def]
     return (T / beta[g] if beta[g] > 0 else 0.0), F
 
 
-@kernel
+@compiled
 def _forward(f, graded, order, first, last, document, c, beta, p, r, m, T):  # type: ignore[no-untyped-def]
     """Fill p = e^{f - m_<=}, r relative to m_<, m_<= and T relative to m_<, grades ascending."""
     top, E, F = -np.inf, 0.0, 0.0
@@ -100,7 +100,7 @@ def _forward(f, graded, order, first, last, document, c, beta, p, r, m, T):  # t
         m[g - first] = top
 
 
-@kernel
+@compiled
 def _cs_listmle(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, need, value, gradient, diag, graded, kappa, order, level_start, document, c, beta
 ):
@@ -166,7 +166,7 @@ def _cs_listmle(  # type: ignore[no-untyped-def]
         value[query] = kappa[query] * loss
 
 
-@kernel
+@compiled
 def _cs_listmle_hessp(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, v, out, graded, kappa, order, level_start, document, c, beta
 ):
@@ -223,7 +223,7 @@ def _cs_listmle_hessp(  # type: ignore[no-untyped-def]
                     Vv += c[g] * r1v
 
 
-@kernel
+@compiled
 def _lower_means(  # type: ignore[no-untyped-def]
     graded, order, first, last, document, c, beta, p, r, m, T, X, scale, A, B
 ):
@@ -258,7 +258,7 @@ def _lower_means(  # type: ignore[no-untyped-def]
             a[k] += 0.5 * squares * b[k]
 
 
-@kernel
+@compiled
 def _cs_listmle_stages(  # type: ignore[no-untyped-def]
     lo, hi, first_query, start, weight, f, X, S, A, B, graded, kappa, order, level_start, document, c, beta
 ):
@@ -304,7 +304,7 @@ def _cs_listmle_stages(  # type: ignore[no-untyped-def]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CsListMLE(KernelLoss):
+class CsListMLE(CompiledLoss):
     """Cost-sensitive ListMLE: a convex upper bound on 1 - NDCG@k, up to a constant.
 
     Parameters
@@ -327,9 +327,9 @@ class CsListMLE(KernelLoss):
     gain: Gain = "exp2"
 
     traits = Traits(diag="exact", convex=True, shift_invariant=True, cost="n")
-    kernel = staticmethod(_cs_listmle)
-    hessp_kernel = staticmethod(_cs_listmle_hessp)
-    stage_kernel = staticmethod(_cs_listmle_stages)
+    loop = staticmethod(_cs_listmle)
+    hessp_loop = staticmethod(_cs_listmle_hessp)
+    stage_loop = staticmethod(_cs_listmle_stages)
 
     def __post_init__(self) -> None:
         check_choice("weights", self.weights, ("ndcg", "grade"))

@@ -28,7 +28,7 @@ import numpy as np
 from boostlist.checks import check_choice
 from boostlist.losses.base import BoundLoss, Loss, Traits
 from boostlist.losses.plackett_luce import ListMLE
-from boostlist.parallel import kernel, over_queries
+from boostlist.parallel import compiled, over_queries
 from boostlist.queries import Queries, frozen
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ Aggregation = Literal["min", "max", "mean", "logmeanexp"]
 _MIN, _MAX, _MEAN, _LOGMEANEXP = range(4)
 
 
-@kernel
+@compiled
 def _aggregate(lo, hi, start, f, kind, order, level_start, document, s, share):  # type: ignore[no-untyped-def]
     """Fill the score s of every group and the share of each document in it."""
     for q in range(lo, hi):
@@ -74,7 +74,7 @@ def _aggregate(lo, hi, start, f, kind, order, level_start, document, s, share): 
                 s[g] += np.log(total / (high - low))
 
 
-@kernel
+@compiled
 def _spread(lo, hi, start, weight, kind, order, level_start, document, S, D, gradient, diag):  # type: ignore[no-untyped-def]
     """Turn the shares in `gradient` into the gradient, and fill diag; S and D carry the query weights."""
     for q in range(lo, hi):

@@ -33,10 +33,10 @@ import numpy as np
 
 from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain
-from boostlist.losses.base import DIAG, KernelLoss, Traits
+from boostlist.losses.base import DIAG, CompiledLoss, Traits
 from boostlist.losses.interval_solver import PULL, chain, hold, settle, solve, stand
 from boostlist.losses.targets import grade_targets
-from boostlist.parallel import kernel, longest
+from boostlist.parallel import compiled, longest
 
 if TYPE_CHECKING:
     from boostlist._typing import AnyArray
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 Diag = Literal["exact", "unit"]
 
 
-@kernel
+@compiled
 def _minimise(f, order, document, first, last, t, lam1, lam2, scores, space, here, there, joined):  # type: ignore[no-untyped-def]
     """Fill the sorted scores, relative to one of them, and the intervals space[0]; return the minimum and the size."""
     x, y, z, c, m, rest, stiffness = space[0], space[1], space[2], space[3], space[4], space[5], space[6]
@@ -56,7 +56,7 @@ def _minimise(f, order, document, first, last, t, lam1, lam2, scores, space, her
     return minimum, size
 
 
-@kernel
+@compiled
 def _node(score, at, x, edge, joined):  # type: ignore[no-untyped-def]
     """Node that a document pulls at, in the grade whose lower node is `at`; -1 inside the interval."""
     if joined[at] or score < x[at] - edge:
@@ -64,7 +64,7 @@ def _node(score, at, x, edge, joined):  # type: ignore[no-untyped-def]
     return at + 1 if score > x[at + 1] + edge else -1
 
 
-@kernel
+@compiled
 def _interval_rank(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, need, value, gradient, diag, lam1, lam2, lam3, unit, order, level_start, document, t
 ):
@@ -99,7 +99,7 @@ def _interval_rank(  # type: ignore[no-untyped-def]
         value[q] = minimum + 0.5 * lam3 * pointwise
 
 
-@kernel
+@compiled
 def _interval_rank_hessp(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, v, out, lam1, lam2, lam3, unit, order, level_start, document, t
 ):
@@ -134,7 +134,7 @@ def _interval_rank_hessp(  # type: ignore[no-untyped-def]
 
 
 @dataclass(frozen=True, kw_only=True)
-class IntervalRank(KernelLoss):
+class IntervalRank(CompiledLoss):
     """Intervals by grade that keep the targets' distances: a listwise loss as cheap as a sort, and convex.
 
     Parameters
@@ -164,8 +164,8 @@ class IntervalRank(KernelLoss):
     targets: Gain = "exp2"
     diag: Diag = "exact"
 
-    kernel = staticmethod(_interval_rank)
-    hessp_kernel = staticmethod(_interval_rank_hessp)
+    loop = staticmethod(_interval_rank)
+    hessp_loop = staticmethod(_interval_rank_hessp)
 
     def __post_init__(self) -> None:
         for name in ("lam1", "lam2", "lam3"):

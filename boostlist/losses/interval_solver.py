@@ -43,7 +43,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from boostlist.parallel import kernel
+from boostlist.parallel import compiled
 
 # Rows of a piece: documents at each node, their pull on it, stiffness of the spring to the next node.
 _N, PULL, _K = range(3)
@@ -65,7 +65,7 @@ _GAIN = 0.1
 _STEPS = 10
 
 
-@kernel
+@compiled
 def measure(f, document, first, last, lam1, lam2, rest, x, piece):  # type: ignore[no-untyped-def]
     """Fill the piece at x and return F(x). A document at an end counts as beyond it, once if l = u."""
     begin = document[first]
@@ -98,7 +98,7 @@ def measure(f, document, first, last, lam1, lam2, rest, x, piece):  # type: igno
     return 0.5 * total
 
 
-@kernel
+@compiled
 def chain(nodes, x, piece, rest, joined, c, m, y):  # type: ignore[no-untyped-def]
     """Fill y, the minimum of a piece with joined nodes as one; node i and those before it are tied to m_i by c_i."""
     e = t = 0.0
@@ -130,7 +130,7 @@ def chain(nodes, x, piece, rest, joined, c, m, y):  # type: ignore[no-untyped-de
             y[i] = m[i]
 
 
-@kernel
+@compiled
 def _equilibrium(nodes, x, piece, rest, joined, c, m, y):  # type: ignore[no-untyped-def]
     """Fill y, the minimum of a piece under l <= u."""
     for i in range(nodes):
@@ -144,7 +144,7 @@ def _equilibrium(nodes, x, piece, rest, joined, c, m, y):  # type: ignore[no-unt
                 joined[i] = crossed = True
 
 
-@kernel
+@compiled
 def force(i, nodes, x, piece, rest):  # type: ignore[no-untyped-def]
     """Slope of F in the position of node i."""
     slope = -piece[PULL, i]
@@ -155,7 +155,7 @@ def force(i, nodes, x, piece, rest):  # type: ignore[no-untyped-def]
     return slope
 
 
-@kernel
+@compiled
 def _slope(nodes, x, piece, rest, a, b):  # type: ignore[no-untyped-def]
     """Slope of F at x in the direction b - a, summed over documents and springs."""
     total = 0.0
@@ -166,7 +166,7 @@ def _slope(nodes, x, piece, rest, a, b):  # type: ignore[no-untyped-def]
     return total
 
 
-@kernel
+@compiled
 def _left_over(nodes, x, piece, rest, stiffness):  # type: ignore[no-untyped-def]
     """Largest force over stiffness that is not balanced by a bound: 0 at the minimum."""
     worst = 0.0
@@ -177,7 +177,7 @@ def _left_over(nodes, x, piece, rest, stiffness):  # type: ignore[no-untyped-def
     return worst
 
 
-@kernel
+@compiled
 def _same_piece(nodes, piece, other):  # type: ignore[no-untyped-def]
     same = True
     for i in range(nodes):
@@ -185,7 +185,7 @@ def _same_piece(nodes, piece, other):  # type: ignore[no-untyped-def]
     return same
 
 
-@kernel
+@compiled
 def stand(f, order, document, first, last, t, lam1, lam2, sorted_f, rest, stiffness, x):  # type: ignore[no-untyped-def]
     """Gather the scores by grade, relative to one of them, put nodes at the means of their grades, return the size.
 
@@ -210,7 +210,7 @@ def stand(f, order, document, first, last, t, lam1, lam2, sorted_f, rest, stiffn
     return size + (t[last - 1] - t[first])
 
 
-@kernel
+@compiled
 def solve(  # type: ignore[no-untyped-def]
     f, document, first, last, lam1, lam2, size, rest, stiffness, x, y, z, c, m, here, there, joined
 ):
@@ -269,7 +269,7 @@ def solve(  # type: ignore[no-untyped-def]
     return F, step + 1
 
 
-@kernel
+@compiled
 def settle(f, document, first, last, size, rest, stiffness, x, piece, joined):  # type: ignore[no-untyped-def]
     """Turn the piece at the minimum x into that of the Hessian, and return the margin beyond which a document counts.
 
@@ -294,7 +294,7 @@ def settle(f, document, first, last, size, rest, stiffness, x, piece, joined):  
     return edge
 
 
-@kernel
+@compiled
 def hold(nodes, piece, joined, C):  # type: ignore[no-untyped-def]
     """Fill C, the stiffness with which each node holds on to the ground: the inverse of the diagonal of K^-1."""
     e = 0.0

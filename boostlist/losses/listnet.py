@@ -21,8 +21,8 @@ import numpy as np
 
 from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain, gains
-from boostlist.losses.base import VALUE, KernelLoss, Traits
-from boostlist.parallel import kernel, longest
+from boostlist.losses.base import VALUE, CompiledLoss, Traits
+from boostlist.parallel import compiled, longest
 
 if TYPE_CHECKING:
     from boostlist._typing import AnyArray, FloatArray
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Target = Literal["softmax", "gain"]
 
 
-@kernel
+@compiled
 def _exponentials(f, p):  # type: ignore[no-untyped-def]
     """Fill p = e^{f - m} with m the largest score; return m and the sum of p."""
     m = -np.inf
@@ -44,7 +44,7 @@ def _exponentials(f, p):  # type: ignore[no-untyped-def]
     return m, total
 
 
-@kernel
+@compiled
 def _cross_entropy(lo, hi, start, weight, f, need, value, gradient, diag, empty, t):  # type: ignore[no-untyped-def]
     p = np.empty(longest(lo, hi, start))
     for q in range(lo, hi):
@@ -66,7 +66,7 @@ def _cross_entropy(lo, hi, start, weight, f, need, value, gradient, diag, empty,
             value[q] = gap + np.log(total)
 
 
-@kernel
+@compiled
 def _cross_entropy_hessp(lo, hi, start, weight, f, v, out, empty, t):  # type: ignore[no-untyped-def]
     p = np.empty(longest(lo, hi, start))
     for q in range(lo, hi):
@@ -85,12 +85,12 @@ def _cross_entropy_hessp(lo, hi, start, weight, f, v, out, empty, t):  # type: i
 
 
 @dataclass(frozen=True, kw_only=True)
-class CrossEntropy(KernelLoss):
-    """Common part: the kernels, for targets given in proportion."""
+class CrossEntropy(CompiledLoss):
+    """Common part: the loops, for targets given in proportion."""
 
     traits = Traits(diag="exact", convex=True, shift_invariant=True, cost="n")
-    kernel = staticmethod(_cross_entropy)
-    hessp_kernel = staticmethod(_cross_entropy_hessp)
+    loop = staticmethod(_cross_entropy)
+    hessp_loop = staticmethod(_cross_entropy_hessp)
 
     def proportions(self, queries: Queries, largest: FloatArray) -> FloatArray:
         """Return numbers >= 0 proportional to t within each query; `largest` is each document's query's top label."""

@@ -33,8 +33,8 @@ import numpy as np
 
 from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain
-from boostlist.losses import markov_kernels
-from boostlist.losses.base import KernelLoss, Traits
+from boostlist.losses import markov_loops
+from boostlist.losses.base import CompiledLoss, Traits
 from boostlist.losses.weights import (
     Grades,
     Normalizer,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WpLL(KernelLoss):
+class WpLL(CompiledLoss):
     """Weighted pseudo-likelihood of a Markov random field: each label given all others.
 
     Parameters
@@ -79,8 +79,8 @@ class WpLL(KernelLoss):
     grades: Grades = None
 
     traits = Traits(diag="exact", convex=True, shift_invariant=True, cost="n G")
-    kernel = staticmethod(markov_kernels.wpll)
-    hessp_kernel = staticmethod(markov_kernels.wpll_hessp)
+    loop = staticmethod(markov_loops.wpll)
+    hessp_loop = staticmethod(markov_loops.wpll_hessp)
 
     def __post_init__(self) -> None:
         check_choice("weights", self.weights, StageWeights)
@@ -99,7 +99,7 @@ class WpLL(KernelLoss):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WUB(KernelLoss):
+class WUB(CompiledLoss):
     """Weighted upper bound on the negative log-likelihood of a Markov random field, pair by pair.
 
     Parameters
@@ -128,8 +128,8 @@ class WUB(KernelLoss):
     grades: Grades = None
 
     traits = Traits(diag="exact", convex=True, shift_invariant=True, cost="n^2")
-    kernel = staticmethod(markov_kernels.wub)
-    hessp_kernel = staticmethod(markov_kernels.wub_hessp)
+    loop = staticmethod(markov_loops.wub)
+    hessp_loop = staticmethod(markov_loops.wub_hessp)
 
     def __post_init__(self) -> None:
         check_choice("weights", self.weights, PairWeights)

@@ -10,7 +10,7 @@ is kappa times 1, y_i - y_j, R_i - R_j or (R_i - R_j)(eta_i - eta_j), with R = a
 eta = 1 / log(1 + pi) for the label position pi; kappa is 1, 1/N, 1/#pairs (the query normalisation of Qin et al.,
 *Query-level loss functions for information retrieval* (2008), eq. 16-18) or 1/DCG_max, with DCG_max = sum R eta in
 ideal order. Each V is a sum of at most four products of a term of i and a term of j. Hence quadratic and exponential
-loss cost O(n), the hinges O(n log n), only the logistic loss O(n^2); `pairwise_kernels`, `pairwise_hinge` derive this.
+loss cost O(n), the hinges O(n log n), only the logistic loss O(n^2); `pairwise_loops`, `pairwise_hinge` derive this.
 
 Queries of a single grade contribute nothing, nor do queries whose kappa has the denominator 0.
 """
@@ -24,8 +24,8 @@ import numpy as np
 
 from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain
-from boostlist.losses import pairwise_hinge, pairwise_kernels
-from boostlist.losses.base import KernelLoss, Traits
+from boostlist.losses import pairwise_hinge, pairwise_loops
+from boostlist.losses.base import CompiledLoss, Traits
 from boostlist.losses.targets import grade_targets
 from boostlist.losses.weights import (
     Grades,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pairwise(KernelLoss):
+class Pairwise(CompiledLoss):
     """Common part of the family: the weights of pairs.
 
     Parameters
@@ -93,8 +93,8 @@ class PairwiseQuadratic(Pairwise):
     """
 
     traits = Traits(diag="exact", convex=True, shift_invariant=True, cost="n")
-    kernel = staticmethod(pairwise_kernels.quadratic)
-    hessp_kernel = staticmethod(pairwise_kernels.quadratic_hessp)
+    loop = staticmethod(pairwise_loops.quadratic)
+    hessp_loop = staticmethod(pairwise_loops.quadratic_hessp)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,8 +116,8 @@ class PairwiseExponential(Pairwise):
     """
 
     traits = Traits(diag="exact", convex=True, shift_invariant=True, cost="n")
-    kernel = staticmethod(pairwise_kernels.exponential)
-    hessp_kernel = staticmethod(pairwise_kernels.exponential_hessp)
+    loop = staticmethod(pairwise_loops.exponential)
+    hessp_loop = staticmethod(pairwise_loops.exponential_hessp)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,8 +136,8 @@ class PairwiseLogistic(Pairwise):
     """
 
     traits = Traits(diag="exact", convex=True, shift_invariant=True, cost="n^2")
-    kernel = staticmethod(pairwise_kernels.logistic)
-    hessp_kernel = staticmethod(pairwise_kernels.logistic_hessp)
+    loop = staticmethod(pairwise_loops.logistic)
+    hessp_loop = staticmethod(pairwise_loops.logistic_hessp)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +160,7 @@ class PairwiseHinge(Pairwise):
     """
 
     traits = Traits(diag="heuristic", convex=True, shift_invariant=True, cost="n log n")
-    kernel = staticmethod(pairwise_hinge.hinge)
+    loop = staticmethod(pairwise_hinge.hinge)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,8 +184,8 @@ class PairwiseSquaredHinge(Pairwise):
     targets: Gain = "exp2"
 
     traits = Traits(diag="exact", convex=True, shift_invariant=True, cost="n log n")
-    kernel = staticmethod(pairwise_hinge.squared_hinge)
-    hessp_kernel = staticmethod(pairwise_hinge.squared_hinge_hessp)
+    loop = staticmethod(pairwise_hinge.squared_hinge)
+    hessp_loop = staticmethod(pairwise_hinge.squared_hinge_hessp)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,7 +1,7 @@
-r"""Kernels of the hinge losses in O(n log n): sums over the pairs that violate their margin.
+r"""Loops of the hinge losses in O(n log n): sums over the pairs that violate their margin.
 
 Only pairs y_i > y_j with x_j - x_i > -margin count: x = f, margin 1 for the hinge (1 - d)_+, and x = f - t, margin 0
-for the squared hinge (t_i - t_j - d)_+^2 = (x_j - x_i)_+^2. With V as in `pairwise_kernels` and sums over those pairs
+for the squared hinge (t_i - t_j - d)_+^2 = (x_j - x_i)_+^2. With V as in `pairwise_loops` and sums over those pairs
 only, L_i over the documents below i and U_i over those above,
 
 - hinge: gradient = U(1) - L(1), value = sum_i L_i(1) + sum_i f_i gradient_i
@@ -24,8 +24,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from boostlist.losses.pairwise_kernels import gather, sums_below
-from boostlist.parallel import kernel, longest
+from boostlist.losses.pairwise_loops import gather, sums_below
+from boostlist.parallel import compiled, longest
 
 # Grades that are taken together. More would cost more than the rounds of merging that they save.
 _GRADES = 8
@@ -33,7 +33,7 @@ _GRADES = 8
 _RUN, _LANES = 128, 16
 
 
-@kernel
+@compiled
 def _violations(x, z, margin, a, b, alpha, beta, A0, B0, low, high, L, U, total):  # type: ignore[no-untyped-def]
     """Add L(1), U(1) and L(z) + U(z) over low x high, both sorted by x, to L, U and total; without z leave total."""
     m00 = m10 = m01 = m11 = z00 = z10 = z01 = z11 = 0.0
@@ -80,7 +80,7 @@ def _violations(x, z, margin, a, b, alpha, beta, A0, B0, low, high, L, U, total)
             total[j] += aj * (bj * z00 + z01) + bj * z10 + z11
 
 
-@kernel
+@compiled
 def _sort_run(x, lo, hi, run, seen, key, out):  # type: ignore[no-untyped-def]
     """Sort the documents lo:hi, at most _RUN, by counting for each one those that are smaller."""
     n = hi - lo
@@ -99,7 +99,7 @@ def _sort_run(x, lo, hi, run, seen, key, out):  # type: ignore[no-untyped-def]
         out[at] = lo + k
 
 
-@kernel
+@compiled
 def _merge(key, documents, lo, middle, hi, key_spare, spare):  # type: ignore[no-untyped-def]
     """Merge the neighbouring lists lo:middle and middle:hi of documents, which are sorted by key."""
     one, end, at = np.uint64(1), np.uint64(hi), np.uint64(lo)
@@ -124,7 +124,7 @@ def _merge(key, documents, lo, middle, hi, key_spare, spare):  # type: ignore[no
         documents[k] = spare[k]
 
 
-@kernel
+@compiled
 def _frontiers(key, margin, first, last):  # type: ignore[no-untyped-def]
     """Find where the margin ceases to be violated, for documents sorted by key.
 
@@ -152,14 +152,14 @@ def _frontiers(key, margin, first, last):  # type: ignore[no-untyped-def]
     last[low:] = n
 
 
-@kernel
+@compiled
 def _add(before, weights, z, after):  # type: ignore[no-untyped-def]
     """Fill after = before + weights z."""
     for g in range(_GRADES):
         after[g] = before[g] + weights[g] * z
 
 
-@kernel
+@compiled
 def _violations_within(documents, grade, z, above, below, first, last, N, Z, L, U, total):  # type: ignore[no-untyped-def]
     """Fill L, U and total as in `_violations` over all pairs of documents, whose grades are counted from 0.
 
@@ -190,7 +190,7 @@ def _violations_within(documents, grade, z, above, below, first, last, N, Z, L, 
             total[i] += Z[end, g]
 
 
-@kernel
+@compiled
 def workspace(lo, hi, start, level_start):  # type: ignore[no-untyped-def]
     """Return what `violation_sums` works on, large enough for each of the queries lo <= q < hi."""
     size = longest(lo, hi, start)
@@ -204,7 +204,7 @@ def workspace(lo, hi, start, level_start):  # type: ignore[no-untyped-def]
     return edge, doubles, counts, documents, run, weights, sums
 
 
-@kernel
+@compiled
 def violation_sums(  # type: ignore[no-untyped-def]
     x, z, margin, first, last, alpha, beta, document, A, B, space, L, U, total
 ):
@@ -251,7 +251,7 @@ def violation_sums(  # type: ignore[no-untyped-def]
         width *= 2
 
 
-@kernel
+@compiled
 def centred(f, order, x):  # type: ignore[no-untyped-def]
     """Fill x with the scores in the given order, less the first of them: only differences count."""
     middle = f[order[0]]
@@ -259,7 +259,7 @@ def centred(f, order, x):  # type: ignore[no-untyped-def]
         x[i] = f[np.uint64(order[i])] - middle
 
 
-@kernel
+@compiled
 def hinge(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, need, value, gradient, diag, kappa, alpha, beta, order, level_start, document, A, B
 ):
@@ -293,7 +293,7 @@ def hinge(  # type: ignore[no-untyped-def]
         value[q] = kappa[q] * max(loss, 0.0)
 
 
-@kernel
+@compiled
 def squared_hinge(  # type: ignore[no-untyped-def]
     lo,
     hi,
@@ -347,7 +347,7 @@ def squared_hinge(  # type: ignore[no-untyped-def]
         value[q] = max(loss, 0.0)
 
 
-@kernel
+@compiled
 def squared_hinge_hessp(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, v, out, kappa, alpha, beta, order, level_start, document, A, B, targets, lam1
 ):

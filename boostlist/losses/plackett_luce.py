@@ -44,10 +44,10 @@ import numpy as np
 
 from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain
-from boostlist.losses.base import VALUE, KernelLoss, Traits
+from boostlist.losses.base import VALUE, CompiledLoss, Traits
 from boostlist.losses.targets import warn_of_large_weights
 from boostlist.losses.weights import Grades, StageWeights, check_grades, stage_weights
-from boostlist.parallel import kernel, longest
+from boostlist.parallel import compiled, longest
 
 if TYPE_CHECKING:
     from boostlist._typing import AnyArray, FloatArray, IntArray
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 Ties = Literal["breslow", "order"]
 
 
-@kernel
+@compiled
 def _forward(f, sign, order, first, last, document, p, m, own, lower):  # type: ignore[no-untyped-def]
     """Fill p_i = e^{x_i - m_g} for the scores x = sign * f, m_g, and S_g = own_g + lower_g, grades ascending."""
     top, total = -np.inf, 0.0
@@ -81,7 +81,7 @@ def _forward(f, sign, order, first, last, document, p, m, own, lower):  # type: 
         total += grade
 
 
-@kernel
+@compiled
 def _plackett_luce(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, need, value, gradient, diag, sign, order, level_start, document, W
 ):
@@ -124,7 +124,7 @@ def _plackett_luce(  # type: ignore[no-untyped-def]
         value[q] = loss
 
 
-@kernel
+@compiled
 def _plackett_luce_hessp(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, v, out, sign, order, level_start, document, W
 ):
@@ -160,7 +160,7 @@ def _plackett_luce_hessp(  # type: ignore[no-untyped-def]
                 out_q[order[i]] = weight[q] * p[i - begin] * (vq[order[i]] * c - d)
 
 
-@kernel
+@compiled
 def _plackett_luce_stages(  # type: ignore[no-untyped-def]
     lo, hi, first_query, start, weight, f, X, S, A, B, sign, order, level_start, document, W
 ):
@@ -207,8 +207,8 @@ def _plackett_luce_stages(  # type: ignore[no-untyped-def]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlackettLuce(KernelLoss):
-    """Common part of the family: the ties rule and the kernels.
+class PlackettLuce(CompiledLoss):
+    """Common part of the family: the ties rule and the loops.
 
     Parameters
     ----------
@@ -221,9 +221,9 @@ class PlackettLuce(KernelLoss):
 
     reverse: ClassVar[bool] = False
     traits = Traits(diag="exact", convex=True, shift_invariant=True, cost="n")
-    kernel = staticmethod(_plackett_luce)
-    hessp_kernel = staticmethod(_plackett_luce_hessp)
-    stage_kernel = staticmethod(_plackett_luce_stages)
+    loop = staticmethod(_plackett_luce)
+    hessp_loop = staticmethod(_plackett_luce_hessp)
+    stage_loop = staticmethod(_plackett_luce_stages)
 
     def __post_init__(self) -> None:
         check_choice("ties", self.ties, Ties)

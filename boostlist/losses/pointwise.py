@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boostlist.gains import Gain, check_gain
-from boostlist.losses.base import KernelLoss, Traits
+from boostlist.losses.base import CompiledLoss, Traits
 from boostlist.losses.targets import grade_targets
-from boostlist.parallel import kernel
+from boostlist.parallel import compiled
 
 if TYPE_CHECKING:
     from boostlist._typing import AnyArray, FloatArray
     from boostlist.queries import Queries
 
 
-@kernel
+@compiled
 def _squared_error(lo, hi, start, weight, f, need, value, gradient, diag, centred, t):  # type: ignore[no-untyped-def]
     for q in range(lo, hi):
         rows = slice(start[q], start[q + 1])
@@ -49,7 +49,7 @@ def _squared_error(lo, hi, start, weight, f, need, value, gradient, diag, centre
         value[q] = 0.5 * total
 
 
-@kernel
+@compiled
 def _squared_error_hessp(lo, hi, start, weight, f, v, out, centred, t):  # type: ignore[no-untyped-def]
     for q in range(lo, hi):
         vq, out_q = v[start[q] : start[q + 1]], out[start[q] : start[q + 1]]
@@ -63,8 +63,8 @@ def _squared_error_hessp(lo, hi, start, weight, f, v, out, centred, t):  # type:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeastSquares(KernelLoss):
-    """Common part: targets and kernels.
+class LeastSquares(CompiledLoss):
+    """Common part: targets and loops.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ class LeastSquares(KernelLoss):
 
     targets: Gain = "exp2"
 
-    kernel = staticmethod(_squared_error)
-    hessp_kernel = staticmethod(_squared_error_hessp)
+    loop = staticmethod(_squared_error)
+    hessp_loop = staticmethod(_squared_error_hessp)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "targets", check_gain(self.targets, "targets"))

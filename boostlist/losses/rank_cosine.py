@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from boostlist.losses.base import KernelLoss, Traits
-from boostlist.parallel import kernel, longest
+from boostlist.losses.base import CompiledLoss, Traits
+from boostlist.parallel import compiled, longest
 
 if TYPE_CHECKING:
     from boostlist._typing import AnyArray, FloatArray
@@ -46,7 +46,7 @@ _SIGMOID_CURVATURE = 1 / (6 * 3**0.5)
 _EXP_CURVATURE = 16 / (25 * 5**0.5)
 
 
-@kernel
+@compiled
 def _rank_cosine(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, need, value, gradient, diag, phi, a, b, rho, empty, g
 ):
@@ -108,7 +108,7 @@ def _check_map(name: str, value: object, names: tuple[str, ...]) -> object:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankCosine(KernelLoss):
+class RankCosine(CompiledLoss):
     """Half of 1 - cosine between labels and scores; every query counts the same, however long it is.
 
     Parameters
@@ -131,7 +131,7 @@ class RankCosine(KernelLoss):
     rho: float = 1.0
 
     traits = Traits(diag="majorizer", convex=False, shift_invariant=False, cost="n")
-    kernel = staticmethod(_rank_cosine)
+    loop = staticmethod(_rank_cosine)
 
     def __post_init__(self) -> None:
         names = ("identity", "exp", "sigmoid")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from boostlist.parallel import kernel
+from boostlist.parallel import compiled
 
 FAR = 150.0
 """Differences beyond this count as this in a ratio: fourth powers of ratios are still finite, and 1 + e^-150 is 1."""
@@ -21,7 +21,7 @@ BLOCK = 256
 """Columns that are worked on at a time: their scratch stays in the fastest cache however long the list is."""
 
 
-def row_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+def vectorized(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile the inner loop over a row, whose sums may be taken in another order, fixed when it is compiled."""
     compiled: Callable[..., Any] = njit(
         cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"}
@@ -29,7 +29,7 @@ def row_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     return compiled
 
 
-@kernel
+@compiled
 def exponentials(x, E):  # type: ignore[no-untyped-def]
     """Fill E = e^{x - c}, c the middle of x, and return True; or return False where x spreads over more than `FAR`."""
     low, high = np.inf, -np.inf
@@ -43,7 +43,7 @@ def exponentials(x, E):  # type: ignore[no-untyped-def]
     return True
 
 
-@kernel
+@compiled
 def ratios(near, x, E, i, lo, hi, out):  # type: ignore[no-untyped-def]
     """Fill out_j = e^{x_j - x_i} for lo <= j < hi, differences clipped to +-`FAR`.
 

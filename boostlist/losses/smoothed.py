@@ -46,18 +46,18 @@ import numpy as np
 
 from boostlist.checks import check_k
 from boostlist.gains import Gain, check_gain, gains
-from boostlist.losses.base import KernelLoss, Traits
-from boostlist.losses.pairwise_kernels import gather
-from boostlist.losses.ratios import BLOCK, exponentials, ratios, row_kernel
+from boostlist.losses.base import CompiledLoss, Traits
+from boostlist.losses.pairwise_loops import gather
+from boostlist.losses.ratios import BLOCK, exponentials, ratios, vectorized
 from boostlist.losses.weights import Grades, check_grades, discount_sums, label_set
-from boostlist.parallel import kernel, longest
+from boostlist.parallel import compiled, longest
 
 if TYPE_CHECKING:
     from boostlist._typing import AnyArray
     from boostlist.queries import Queries
 
 
-@row_kernel
+@vectorized
 def _position_row(r, h, S):  # type: ignore[no-untyped-def]
     """Add s_ji to h_j and w to S_j for the ratios r_j = e^{(f_j - f_i) / tau}, and return the sums of s_ij and w."""
     ahead = slopes = 0.0
@@ -72,7 +72,7 @@ def _position_row(r, h, S):  # type: ignore[no-untyped-def]
     return ahead, slopes
 
 
-@row_kernel
+@vectorized
 def _position_gradient_row(r, c, e, ci, ei, gradient, diag):  # type: ignore[no-untyped-def]
     """Add w (c_i - c_j) to the gradient and w (|c_i - c_j| + e_i + e_j) to the diagonal of j, and return both sums."""
     pulls = curvatures = 0.0
@@ -89,7 +89,7 @@ def _position_gradient_row(r, c, e, ci, ei, gradient, diag):  # type: ignore[no-
     return pulls, curvatures
 
 
-@kernel
+@compiled
 def _discount(h, cut, power):  # type: ignore[no-untyped-def]
     """Return the discount 1 / log(1 + h) times its gate, minus its slope, and minus its bend where that is negative."""
     log = np.log1p(h)
@@ -109,7 +109,7 @@ def _discount(h, cut, power):  # type: ignore[no-untyped-def]
     )
 
 
-@kernel
+@compiled
 def _soft_positions(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, need, value, gradient, diag, tau, reciprocal, cut, scale, order, level_start, document, a
 ):
@@ -177,7 +177,7 @@ def _soft_positions(  # type: ignore[no-untyped-def]
         value[q] = 1 - scale[q] * gained
 
 
-@row_kernel
+@vectorized
 def _err_row(r, rest, rest_i, h, T):  # type: ignore[no-untyped-def]
     """Add s_ji to h_j and multiply T_j by 1 - R_i s_ji; return the sum of s_ij and the product of 1 - R_j s_ij.
 
@@ -193,7 +193,7 @@ def _err_row(r, rest, rest_i, h, T):  # type: ignore[no-untyped-def]
     return ahead, product
 
 
-@row_kernel
+@vectorized
 def _err_gradient_row(r, R, rest, t, T, Ri, rest_i, ti, Ti, gradient, diag):  # type: ignore[no-untyped-def]
     """Add w (G_ij - G_ji) to the gradient and w (G_ij + G_ji) to the diagonal of j, and return both sums; t = T / h."""
     pulls = curvatures = 0.0
@@ -211,7 +211,7 @@ def _err_gradient_row(r, R, rest, t, T, Ri, rest_i, ti, Ti, gradient, diag):  # 
     return pulls, curvatures
 
 
-@kernel
+@compiled
 def _err(  # type: ignore[no-untyped-def]
     lo,
     hi,
@@ -298,7 +298,7 @@ def _err(  # type: ignore[no-untyped-def]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Smoothed(KernelLoss):
+class Smoothed(CompiledLoss):
     """Common part of the family: the temperature.
 
     Parameters
@@ -339,7 +339,7 @@ class SmoothNDCG(Smoothed):
     k: int | None = None
     gain: Gain = "exp2"
 
-    kernel = staticmethod(_soft_positions)
+    loop = staticmethod(_soft_positions)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -371,7 +371,7 @@ class SmoothMRR(Smoothed):
     Tran, Phung, Venkatesh: Learning rank functionals: an empirical study. 2011. Eq. 6-7.
     """
 
-    kernel = staticmethod(_soft_positions)
+    loop = staticmethod(_soft_positions)
 
     def tables(self, queries: Queries) -> tuple[AnyArray | float | bool, ...]:
         """Return tau, the kind of metric, no cut-off, 1 for queries that count, the levels, and weights by level."""
@@ -402,7 +402,7 @@ class SmoothERR(Smoothed):
     gain: Gain = "exp2"
     grades: Grades = None
 
-    kernel = staticmethod(_err)
+    loop = staticmethod(_err)
 
     def __post_init__(self) -> None:
         super().__post_init__()

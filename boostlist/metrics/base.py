@@ -3,9 +3,9 @@
 A metric is a frozen dataclass: its conventions and nothing else. `Metric.bind` does all work that depends on labels
 alone, once per data set; the bound metric then scores as often as needed. All metrics have one form,
 
-    value_q = kernel_q(f) / divisor_q,      queries without relevant documents: value_q = empty,
+    value_q = s_q(f) / divisor_q,      queries without relevant documents: value_q = empty,
 
-where the kernel sees the scores and the divisor depends on labels only (for NDCG, the ideal DCG).
+where s is what the compiled loop makes of the scores and the divisor depends on labels only (for NDCG, the ideal DCG).
 """
 
 from __future__ import annotations
@@ -121,19 +121,19 @@ class BoundMetric:
     ----------
     metric, queries
         What was bound to what.
-    kernel, args
-        Compiled kernel, called as ``kernel(lo, hi, start, f, *args, out)``.
+    loop, args
+        Compiled loop, called as ``loop(lo, hi, start, f, *args, out)``.
     divisor
-        What the kernel's value of each query is divided by; infinity for a query that scores 0 whatever the scores.
+        What the loop's value of each query is divided by; infinity for a query that scores 0 whatever the scores.
     empty
         Queries whose value is ``metric.empty`` whatever the scores.
     order
-        Order in which rows go to the kernel, where equal scores are not ranked by row; else None.
+        Order in which rows go to the loop, where equal scores are not ranked by row; else None.
     """
 
     metric: Metric
     queries: Queries
-    kernel: Callable[..., None]
+    loop: Callable[..., None]
     args: tuple[Any, ...]
     divisor: FloatArray
     empty: NDArray[np.bool_]
@@ -145,7 +145,7 @@ class BoundMetric:
         if self.order is not None:
             f = frozen(f[self.order])
         values = np.empty(self.queries.n_queries)
-        over_queries(self.kernel, self.queries.start, self.queries.start, f, *self.args, values)
+        over_queries(self.loop, self.queries.start, self.queries.start, f, *self.args, values)
         np.divide(values, self.divisor, out=values, where=~self.empty)
         values[self.empty] = np.nan if self.metric.empty == "skip" else self.metric.empty
         return values

@@ -23,7 +23,7 @@ from boostlist._typing import FloatArray
 from boostlist.checks import check_choice
 from boostlist.metrics.base import BoundMetric
 from boostlist.metrics.ranking import RankingMetric, rank, room, tie, tie_order
-from boostlist.parallel import kernel
+from boostlist.parallel import compiled
 from boostlist.queries import Queries, frozen
 
 
@@ -165,7 +165,7 @@ class MAP(_Binary):
         return BoundMetric(self, queries, _average_precision, args, divisor, n_relevant == 0, order)
 
 
-@kernel
+@compiled
 def _average_precision(lo, hi, start, f, relevant, k, average, out):  # type: ignore[no-untyped-def]
     space = room(lo, hi, start)
     order = space[0]
@@ -215,7 +215,7 @@ class MRR(_Binary):
         return BoundMetric(self, queries, _reciprocal_rank, args, np.ones(queries.n_queries), n_relevant == 0, order)
 
 
-@kernel
+@compiled
 def _reciprocal_rank(lo, hi, start, f, relevant, k, average, out):  # type: ignore[no-untyped-def]
     # Only the best relevant document matters: its rank is counted, not sorted for.
     for q in range(lo, hi):

@@ -20,7 +20,7 @@ import numpy as np
 
 from boostlist.metrics.base import BoundMetric, Empty, Metric
 from boostlist.metrics.ranking import rank, room
-from boostlist.parallel import kernel
+from boostlist.parallel import compiled
 from boostlist.queries import Queries, frozen
 
 
@@ -53,7 +53,7 @@ class KendallTau(Metric):
         return BoundMetric(self, queries, _concordance, args, pairs, pairs == 0)
 
 
-@kernel
+@compiled
 def _concordance(lo, hi, start, f, order, level, document, out):  # type: ignore[no-untyped-def]
     """Write n_c - n_d of each query: grades ascending, a Fenwick tree counts the scores of the lower grades."""
     space = room(lo, hi, start)
@@ -81,7 +81,7 @@ def _concordance(lo, hi, start, f, order, level, document, out):  # type: ignore
         out[q] = total
 
 
-@kernel
+@compiled
 def _count(tree, j):  # type: ignore[no-untyped-def]
     total = 0
     while j > 0:
@@ -124,7 +124,7 @@ class SpearmanRho(Metric):
         return BoundMetric(self, queries, _rank_product, (frozen(label_rank),), norm, norm == 0)
 
 
-@kernel
+@compiled
 def _rank_product(lo, hi, start, f, label_rank, out):  # type: ignore[no-untyped-def]
     """Write the product of label ranks and score ranks, both centred, divided by the norm of the score ranks."""
     space = room(lo, hi, start)

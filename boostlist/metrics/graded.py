@@ -23,7 +23,7 @@ from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain, gains
 from boostlist.metrics.base import BoundMetric
 from boostlist.metrics.ranking import RankingMetric, ideal_sum, rank, ranked_gains, room, tie_order, without_gain
-from boostlist.parallel import kernel, over_queries
+from boostlist.parallel import compiled, over_queries
 from boostlist.queries import Queries, frozen
 
 Discount = Literal["log2", "letor"]
@@ -159,7 +159,7 @@ class AvgNDCG(_Discounted):
         return self.bind_sum(queries, gain, weight, divisor=divisor, empty=empty, offset=offset)
 
 
-@kernel
+@compiled
 def _average_weights(lo, hi, start, gain, k, discount, last, offset, weight):  # type: ignore[no-untyped-def]
     # With I_j the ideal DCG@j, the sum over j of NDCG@j is a weighted sum of gains: rank r has the weight
     # d(r) x sum over j >= r of 1 / I_j.
@@ -227,7 +227,7 @@ class ERR(RankingMetric):
         return BoundMetric(self, queries, _err, args, np.ones(queries.n_queries), without_gain(queries, R), order)
 
 
-@kernel
+@compiled
 def _err(lo, hi, start, f, R, k, out):  # type: ignore[no-untyped-def]
     space = room(lo, hi, start)
     order = space[0]

@@ -1,6 +1,6 @@
 """Put the documents of one query in order of score, as far as a metric looks.
 
-Kernels here know a single order: score descending, equal scores by row. The other rules for ties are made from it: for
+Loops here know a single order: score descending, equal scores by row. The other rules for ties are made from it: for
 ``"worst"`` and ``"best"`` the rows are put in order of grade when a metric is bound (`tie_order`); for ``"average"`` a
 run of equal scores is taken as a whole (`tie`), and each of its ranks holds the mean gain of the run. That is the
 expected gain of the rank over all orders of the run (McSherry and Najork, "Computing information retrieval performance
@@ -17,7 +17,7 @@ import numpy as np
 from boostlist._typing import FloatArray, IntArray
 from boostlist.checks import check_choice, check_k
 from boostlist.metrics.base import BoundMetric, Metric
-from boostlist.parallel import kernel, longest, over_queries
+from boostlist.parallel import compiled, longest, over_queries
 from boostlist.queries import Queries, frozen
 
 if TYPE_CHECKING:
@@ -115,14 +115,14 @@ def tie_order(queries: Queries, ties: Ties) -> IntArray | None:
     return np.repeat(queries.start[:-1], queries.sizes) + levels.order
 
 
-@kernel
+@compiled
 def room(lo, hi, start):  # type: ignore[no-untyped-def]
     """Return the arrays in which the longest of the queries lo to hi is ranked: order, two to work in, and gains."""
     n = longest(lo, hi, start)
     return np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
 
 
-@kernel
+@compiled
 def rank(f, k, room):  # type: ignore[no-untyped-def]
     """Write the first k documents of a query to ``order``, the first array of the room, and return their number."""
     order, candidate, place, score = room
@@ -140,7 +140,7 @@ def rank(f, k, room):  # type: ignore[no-untyped-def]
     return m
 
 
-@kernel
+@compiled
 def _select(f, m, candidate, score):  # type: ignore[no-untyped-def]
     """Write documents and scores that may be among the first m, in row order, and return their number.
 
@@ -168,7 +168,7 @@ def _select(f, m, candidate, score):  # type: ignore[no-untyped-def]
     return c
 
 
-@kernel
+@compiled
 def _count_better(score, place):  # type: ignore[no-untyped-def]
     """Count, for each document, those with a higher score or an equal one in an earlier row: its rank, from 0."""
     for i in range(len(score)):
@@ -180,7 +180,7 @@ def _count_better(score, place):  # type: ignore[no-untyped-def]
         place[i] = better
 
 
-@kernel
+@compiled
 def tie(f, gain, order, m, r):  # type: ignore[no-untyped-def]
     """Return size and total gain of the run of equal scores that begins at rank r of the m ranks in ``order``."""
     s = f[order[r]]
@@ -198,7 +198,7 @@ def tie(f, gain, order, m, r):  # type: ignore[no-untyped-def]
     return size, total
 
 
-@kernel
+@compiled
 def ranked_gains(f, gain, k, average, room):  # type: ignore[no-untyped-def]
     """Return the (expected) gain of each of the first k ranks, in the last array of the room."""
     order, ranked = room[0], room[3]
@@ -212,7 +212,7 @@ def ranked_gains(f, gain, k, average, room):  # type: ignore[no-untyped-def]
     return ranked[:m]
 
 
-@kernel
+@compiled
 def weighted_gains(lo, hi, start, f, gain, k, average, weight, offset, out):  # type: ignore[no-untyped-def]
     """Sum (expected) gain x weight over the first k ranks of each query, whose weights begin at its offset."""
     space = room(lo, hi, start)

@@ -22,19 +22,19 @@ from boostlist._typing import FloatArray
 from boostlist.losses.base import Traits
 from boostlist.losses.pairwise import Pairwise
 from boostlist.losses.pairwise_hinge import centred, violation_sums, workspace
-from boostlist.losses.pairwise_kernels import gather
+from boostlist.losses.pairwise_loops import gather
 from boostlist.losses.weights import Normalizer, PairWeights
 from boostlist.models.kernel import KernelMachine
 from boostlist.models.kernels import KernelFunction, KernelName, Setting
 from boostlist.models.linear import SolverName
-from boostlist.parallel import kernel, longest
+from boostlist.parallel import compiled, longest
 from boostlist.solvers import Callback, MatrixDesign
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-@kernel
+@compiled
 def _unit_margin(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, need, value, gradient, diag, kappa, alpha, beta, order, level_start, document, A, B
 ):
@@ -63,7 +63,7 @@ def _unit_margin(  # type: ignore[no-untyped-def]
         value[q] = kappa[q] * max(loss, 0.0)
 
 
-@kernel
+@compiled
 def _unit_margin_hessp(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, v, out, kappa, alpha, beta, order, level_start, document, A, B
 ):
@@ -98,8 +98,8 @@ class UnitMarginHinge(Pairwise):
     normalize: Normalizer = None
 
     traits = Traits(diag="exact", convex=True, shift_invariant=True, cost="n log n")
-    kernel = staticmethod(_unit_margin)
-    hessp_kernel = staticmethod(_unit_margin_hessp)
+    loop = staticmethod(_unit_margin)
+    hessp_loop = staticmethod(_unit_margin_hessp)
 
 
 class RankSVM(KernelMachine):

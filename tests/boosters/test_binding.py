@@ -13,7 +13,7 @@ import xgboost as xgb
 from boostlist import Queries
 from boostlist.boosters import binding
 from boostlist.losses import CsListMLE, ListMLE
-from boostlist.losses.base import KernelLoss
+from boostlist.losses.base import CompiledLoss
 
 SIZES = np.array([3, 4, 2])
 LABELS = np.array([2, 0, 1, 0, 0, 3, 1, 1, 0], dtype=np.float32)
@@ -37,8 +37,8 @@ def xgboost_data(**fields):
 def bindings(monkeypatch):
     """Count how often a loss is bound."""
     calls = []
-    bind = KernelLoss.bind
-    monkeypatch.setattr(KernelLoss, "bind", lambda self, queries: calls.append(self) or bind(self, queries))
+    bind = CompiledLoss.bind
+    monkeypatch.setattr(CompiledLoss, "bind", lambda self, queries: calls.append(self) or bind(self, queries))
     return calls
 
 

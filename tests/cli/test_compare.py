@@ -30,7 +30,7 @@ def test_trees_and_linear_models_from_end_to_end(data, tmp_path, capsys):
     command += ["--folds", "1-2", "--metrics", "ndcg@5,map", "--out", str(out), "--jobs", "2"]
     assert main(command) == 0
     first = capsys.readouterr()
-    lines = [line for line in first.err.splitlines() if not line.startswith("compiling kernels")]
+    lines = [line for line in first.err.splitlines() if not line.startswith("compiling loops")]
     assert len(lines) == 2 * (2 + 2 + 1)
     table = first.out.splitlines()
     assert {line.split()[1] for line in table[1:4]} == {

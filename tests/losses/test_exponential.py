@@ -1,13 +1,13 @@
-"""The exponential of the kernels against NumPy's."""
+"""The exponential of the loops against NumPy's."""
 
 import numpy as np
 import pytest
 
 from boostlist.losses.exponential import exp
-from boostlist.parallel import kernel
+from boostlist.parallel import compiled
 
 
-@kernel
+@compiled
 def exponentials(x, out):
     for i in range(x.size):
         out[i] = exp(x[i])

@@ -1,4 +1,4 @@
-r"""Kernels of the smooth pairwise losses: quadratic and exponential in O(n), logistic in O(n^2).
+r"""Loops of the smooth pairwise losses: quadratic and exponential in O(n), logistic in O(n^2).
 
 The weight of a pair y_i > y_j is V_ij = kappa (alpha + A_i - A_j)(beta + B_i - B_j), see `weights.pair_weights`.
 Multiplied out it is a sum of at most four products of a term of i and a term of j, so sums over all lower grades need
@@ -22,8 +22,8 @@ from __future__ import annotations
 import numpy as np
 
 from boostlist.losses.base import VALUE
-from boostlist.losses.ratios import BLOCK, FAR, exponentials, ratios, row_kernel
-from boostlist.parallel import kernel, longest
+from boostlist.losses.ratios import BLOCK, FAR, exponentials, ratios, vectorized
+from boostlist.parallel import compiled, longest
 
 # Sums of e^{2 _CAP} over the pairs of a list are finite.
 _CAP = 300.0
@@ -31,7 +31,7 @@ _CAP = 300.0
 _LARGE = 1e150
 
 
-@kernel
+@compiled
 def sums_below(first, last, alpha, beta, A, B, X, out):  # type: ignore[no-untyped-def]
     """Fill out_g = L_g(x) / kappa from the sums X_h of x over each grade."""
     m00 = m10 = m01 = m11 = 0.0
@@ -49,7 +49,7 @@ def sums_below(first, last, alpha, beta, A, B, X, out):  # type: ignore[no-untyp
         m11 += alpha * beta * x
 
 
-@kernel
+@compiled
 def sums_above(first, last, alpha, beta, A, B, X, out):  # type: ignore[no-untyped-def]
     """Fill out_g = U_g(x) / kappa from the sums X_h of x over each grade."""
     m00 = m10 = m01 = m11 = 0.0
@@ -67,7 +67,7 @@ def sums_above(first, last, alpha, beta, A, B, X, out):  # type: ignore[no-untyp
         m11 += alpha * beta * x
 
 
-@kernel
+@compiled
 def _laplacian(x, order, first, last, document, alpha, beta, A, B, X, below, above, s, lead):  # type: ignore[no-untyped-def]
     """Fill by grade: s, its antisymmetric twin lead = L(1) - U(1), and X = L(x) + U(x)."""
     for g in range(first, last):
@@ -88,7 +88,7 @@ def _laplacian(x, order, first, last, document, alpha, beta, A, B, X, below, abo
         X[g] = below[g] + above[g]
 
 
-@kernel
+@compiled
 def quadratic(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, need, value, gradient, diag, kappa, alpha, beta, order, level_start, document, A, B
 ):
@@ -123,7 +123,7 @@ def quadratic(  # type: ignore[no-untyped-def]
         value[q] = kappa[q] * max(loss, 0.0)
 
 
-@kernel
+@compiled
 def quadratic_hessp(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, v, out, kappa, alpha, beta, order, level_start, document, A, B
 ):
@@ -144,7 +144,7 @@ def quadratic_hessp(  # type: ignore[no-untyped-def]
                 out_q[order[i]] = scale * (s[g - first] * vq[order[i]] - X[g - first])
 
 
-@kernel
+@compiled
 def _capped_exponentials(f, E):  # type: ignore[no-untyped-def]
     """Fill E = e^{f - c}, c the middle of the scores, with scores cut to within `_CAP` of it."""
     low, high = np.inf, -np.inf
@@ -156,7 +156,7 @@ def _capped_exponentials(f, E):  # type: ignore[no-untyped-def]
         E[i] = np.exp(min(max(f[i] - middle, -_CAP), _CAP))
 
 
-@kernel
+@compiled
 def _exponential_sums(  # type: ignore[no-untyped-def]
     E, v, order, first, last, document, alpha, beta, A, B, up, down, below, above
 ):
@@ -173,7 +173,7 @@ def _exponential_sums(  # type: ignore[no-untyped-def]
     sums_above(first, last, alpha, beta, A, B, down, above)
 
 
-@kernel
+@compiled
 def exponential(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, need, value, gradient, diag, kappa, alpha, beta, order, level_start, document, A, B
 ):
@@ -205,7 +205,7 @@ def exponential(  # type: ignore[no-untyped-def]
         value[q] = kappa[q] * loss
 
 
-@kernel
+@compiled
 def exponential_hessp(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, v, out, kappa, alpha, beta, order, level_start, document, A, B
 ):
@@ -231,7 +231,7 @@ def exponential_hessp(  # type: ignore[no-untyped-def]
                 out_q[order[i]] = scale * (over / e + e * under)
 
 
-@row_kernel
+@vectorized
 def _logistic_row(x, A, B, a, b, gradient, diag):  # type: ignore[no-untyped-def]
     """Add V p to the gradient and V p (1 - p) to the diagonal of lower documents, and return the sums of both."""
     pull = curvature = 0.0
@@ -246,7 +246,7 @@ def _logistic_row(x, A, B, a, b, gradient, diag):  # type: ignore[no-untyped-def
     return pull, curvature
 
 
-@row_kernel
+@vectorized
 def _logistic_hessp_row(x, A, B, a, b, vi, v, out):  # type: ignore[no-untyped-def]
     """Add V p (1 - p)(v_j - v_i) to the lower documents, and return its sum."""
     total = 0.0
@@ -258,7 +258,7 @@ def _logistic_hessp_row(x, A, B, a, b, vi, v, out):  # type: ignore[no-untyped-d
     return total
 
 
-@kernel
+@compiled
 def _softplus_row(near, x, ratio, A, B, a, b, xi):  # type: ignore[no-untyped-def]
     """Return the sum of V log(1 + e^{x_j - x_i}), with one logarithm for many pairs of the same weight.
 
@@ -277,14 +277,14 @@ def _softplus_row(near, x, ratio, A, B, a, b, xi):  # type: ignore[no-untyped-de
     return total + V * np.log1p(z)
 
 
-@kernel
+@compiled
 def gather(values, order, out):  # type: ignore[no-untyped-def]
     """Fill out with the values in the given order."""
     for i in range(order.size):
         out[i] = values[order[i]]
 
 
-@kernel
+@compiled
 def gather_with_weights(f, order, first, last, document, A, B, x, a, b):  # type: ignore[no-untyped-def]
     """Fill x with the scores in ascending order of grade, and a, b with the A and B of their grades."""
     begin = document[first]
@@ -294,7 +294,7 @@ def gather_with_weights(f, order, first, last, document, A, B, x, a, b):  # type
         b[document[g] - begin : document[g + 1] - begin] = B[g]
 
 
-@kernel
+@compiled
 def logistic(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, need, value, gradient, diag, kappa, alpha, beta, order, level_start, document, A, B
 ):
@@ -339,7 +339,7 @@ def logistic(  # type: ignore[no-untyped-def]
         value[q] = kappa[q] * loss
 
 
-@kernel
+@compiled
 def logistic_hessp(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, v, out, kappa, alpha, beta, order, level_start, document, A, B
 ):

@@ -1,4 +1,4 @@
-r"""Kernels of the Markov random field losses; notation and formulas are those of `markov`.
+r"""Loops of the Markov random field losses; notation and formulas are those of `markov`.
 
 WpLL runs over blocks of documents in ascending order of grade, label by label, so that all is vector operations. The
 diagonal is taken as gamma^2 [ sum_i W_i Var_{P_i} s + W_k ( Var_{P_k} a - 2 Cov_{P_k}(a, s) ) ], with
@@ -19,9 +19,9 @@ import numpy as np
 
 from boostlist.losses.base import VALUE
 from boostlist.losses.exponential import exp
-from boostlist.losses.pairwise_kernels import gather, gather_with_weights
-from boostlist.losses.ratios import BLOCK, FAR, exponentials, ratios, row_kernel
-from boostlist.parallel import kernel, longest
+from boostlist.losses.pairwise_loops import gather, gather_with_weights
+from boostlist.losses.ratios import BLOCK, FAR, exponentials, ratios, vectorized
+from boostlist.parallel import compiled, longest
 
 # A label of probability e^-100 counts for nothing beside one of at least 1 / 64, and exp is slow where it underflows.
 _NOTHING = -100.0
@@ -29,7 +29,7 @@ _NOTHING = -100.0
 _LARGE = 1e100
 
 
-@row_kernel
+@vectorized
 def _sum(x):  # type: ignore[no-untyped-def]
     total = 0.0
     for k in range(x.size):
@@ -37,7 +37,7 @@ def _sum(x):  # type: ignore[no-untyped-def]
     return total
 
 
-@kernel
+@compiled
 def _margins(x, begin, first, last, document, index, gamma, a, S):  # type: ignore[no-untyped-def]
     """Fill gamma a(v) and gamma S(v) for every v of the label set, the scores x being in ascending order of grade."""
     a[:] = 0.0
@@ -55,20 +55,20 @@ def _margins(x, begin, first, last, document, index, gamma, a, S):  # type: igno
         sum_below += scores
 
 
-@row_kernel
+@vectorized
 def _raise_top(x, a, S, top):  # type: ignore[no-untyped-def]
     for k in range(x.size):
         top[k] = max(top[k], a * x[k] - S)
 
 
-@row_kernel
+@vectorized
 def _add_label(x, a, S, top, E, Z):  # type: ignore[no-untyped-def]
     for k in range(x.size):
         E[k] = exp(max(a * x[k] - S - top[k], _NOTHING))
         Z[k] += E[k]
 
 
-@kernel
+@compiled
 def _softmax(x, a, S, E, top, Z):  # type: ignore[no-untyped-def]
     """Fill the rows v of E with e^{a(v) x - S(v) - top}, top with the largest exponent, and Z with the sums of rows."""
     top[:] = -np.inf
@@ -79,7 +79,7 @@ def _softmax(x, a, S, E, top, Z):  # type: ignore[no-untyped-def]
         _add_label(x, a[v], S[v], top, E[v * BLOCK : v * BLOCK + x.size], Z)
 
 
-@row_kernel
+@vectorized
 def _moments(E, inverse, a, own, mean, square, mixed):  # type: ignore[no-untyped-def]
     """Add a label v with probability E inverse to the means of d = a(v) - a(y), d^2 and d sign(v - y) = |d|."""
     for k in range(E.size):
@@ -90,7 +90,7 @@ def _moments(E, inverse, a, own, mean, square, mixed):  # type: ignore[no-untype
         mixed[k] += abs(step) * p
 
 
-@row_kernel
+@vectorized
 def _spreads(E, inverse, W, lead):  # type: ignore[no-untyped-def]
     """Return sum W P and the sum of W Var sign(v - u) = W [ 1 - P - (E sign)^2 ], for the label u with P = E inverse.
 
@@ -106,7 +106,7 @@ def _spreads(E, inverse, W, lead):  # type: ignore[no-untyped-def]
     return probability, variance
 
 
-@kernel
+@compiled
 def _signed_sums(D, gamma):  # type: ignore[no-untyped-def]
     """Replace D(u) by gamma sum_v sign(v - u) D(v)."""
     total, below = np.sum(D), 0.0
@@ -114,7 +114,7 @@ def _signed_sums(D, gamma):  # type: ignore[no-untyped-def]
         D[v], below = gamma * (total - 2 * below - D[v]), below + D[v]
 
 
-@kernel
+@compiled
 def wpll(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, need, value, gradient, diag, gamma, labels, index, order, level_start, document, W
 ):
@@ -190,7 +190,7 @@ def wpll(  # type: ignore[no-untyped-def]
                 diag_q[order_q[k]] = weight[q] * max(curvature[k] + gamma * gamma * C[v], 0.0)
 
 
-@kernel
+@compiled
 def wpll_hessp(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, v, out, gamma, labels, index, order, level_start, document, W
 ):
@@ -233,7 +233,7 @@ def wpll_hessp(  # type: ignore[no-untyped-def]
                 out_q[order[i]] = weight[q] * (out_q[order[i]] - D[index[g]])
 
 
-@row_kernel
+@vectorized
 def _wub_row(r, A, B, a, b, labels_1, gradient, diag):  # type: ignore[no-untyped-def]
     """Take W slope from the gradient of the documents j, add W curvature to their diagonal, and return both sums.
 
@@ -254,7 +254,7 @@ def _wub_row(r, A, B, a, b, labels_1, gradient, diag):  # type: ignore[no-untype
     return slopes, curvatures
 
 
-@row_kernel
+@vectorized
 def _wub_hessp_row(r, A, B, a, b, labels_1, vi, v, out):  # type: ignore[no-untyped-def]
     """Add W curvature (v_j - v_i) to the lower documents, and return its sum."""
     total = 0.0
@@ -269,7 +269,7 @@ def _wub_hessp_row(r, A, B, a, b, labels_1, vi, v, out):  # type: ignore[no-unty
     return total
 
 
-@kernel
+@compiled
 def _wub_value_row(near, x, r, A, B, a, b, labels_1, xi):  # type: ignore[no-untyped-def]
     """Return the sum of W log(|L| (1 + b cosh) e^{-gamma d}), with one logarithm for many pairs of the same weight.
 
@@ -291,7 +291,7 @@ def _wub_value_row(near, x, r, A, B, a, b, labels_1, xi):  # type: ignore[no-unt
     return total + W * np.log1p(z)
 
 
-@kernel
+@compiled
 def wub(  # type: ignore[no-untyped-def]
     lo,
     hi,
@@ -365,7 +365,7 @@ def wub(  # type: ignore[no-untyped-def]
         value[q] = kappa[q] * loss
 
 
-@kernel
+@compiled
 def wub_hessp(  # type: ignore[no-untyped-def]
     lo, hi, start, weight, f, v, out, labels_1, gamma, kappa, alpha, beta, order, level_start, document, A, B
 ):
