@@ -22,7 +22,8 @@ import numpy as np
 from boostlist._typing import FloatArray
 from boostlist.checks import check_choice
 from boostlist.metrics.base import BoundMetric
-from boostlist.metrics.ranking import RankingMetric, rank, room, tie, tie_order
+from boostlist.metrics.ranking import RankingMetric, tie, tie_order
+from boostlist.ordering import rank, room
 from boostlist.parallel import compiled
 from boostlist.queries import Queries, frozen
 

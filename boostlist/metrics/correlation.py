@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 from boostlist.metrics.base import BoundMetric, Empty, Metric
-from boostlist.metrics.ranking import rank, room
+from boostlist.ordering import rank, room
 from boostlist.parallel import compiled
 from boostlist.queries import Queries, frozen
 

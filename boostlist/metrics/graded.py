@@ -22,7 +22,8 @@ from boostlist._typing import FloatArray
 from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain, gains
 from boostlist.metrics.base import BoundMetric
-from boostlist.metrics.ranking import RankingMetric, ideal_sum, rank, ranked_gains, room, tie_order, without_gain
+from boostlist.metrics.ranking import RankingMetric, ideal_sum, ranked_gains, tie_order, without_gain
+from boostlist.ordering import rank, room
 from boostlist.parallel import compiled, over_queries
 from boostlist.queries import Queries, frozen
 

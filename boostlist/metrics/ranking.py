@@ -17,7 +17,8 @@ import numpy as np
 from boostlist._typing import FloatArray, IntArray
 from boostlist.checks import check_choice, check_k
 from boostlist.metrics.base import BoundMetric, Metric
-from boostlist.parallel import compiled, longest, over_queries
+from boostlist.ordering import rank, room
+from boostlist.parallel import compiled, over_queries
 from boostlist.queries import Queries, frozen
 
 if TYPE_CHECKING:
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 
 Ties = Literal["stable", "worst", "best", "average"]
 """Order of documents with equal scores: by row, lowest grade first, highest grade first, or the mean of all orders."""
-
-# Up to this many documents, comparing each with each beats a merge sort: the loop has no branches and is vectorised.
-_COUNT = 400
 
 
 @dataclass(frozen=True)
@@ -113,71 +111,6 @@ def tie_order(queries: Queries, ties: Ties) -> IntArray | None:
         return None
     levels = queries.levels if ties == "worst" else queries.levels.descending(queries)
     return np.repeat(queries.start[:-1], queries.sizes) + levels.order
-
-
-@compiled
-def room(lo, hi, start):  # type: ignore[no-untyped-def]
-    """Return the arrays in which the longest of the queries lo to hi is ranked: order, two to work in, and gains."""
-    n = longest(lo, hi, start)
-    return np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
-
-
-@compiled
-def rank(f, k, room):  # type: ignore[no-untyped-def]
-    """Write the first k documents of a query to ``order``, the first array of the room, and return their number."""
-    order, candidate, place, score = room
-    m = min(k, len(f))
-    c = _select(f, m, candidate, score)
-    if c <= _COUNT:
-        _count_better(score[:c], place)
-        for i in range(c):
-            if place[i] < m:
-                order[place[i]] = candidate[i]
-    else:
-        by_score = np.argsort(-score[:c], kind="mergesort")
-        for r in range(m):
-            order[r] = candidate[by_score[r]]
-    return m
-
-
-@compiled
-def _select(f, m, candidate, score):  # type: ignore[no-untyped-def]
-    """Write documents and scores that may be among the first m, in row order, and return their number.
-
-    The smallest maximum of m disjoint parts of the list is reached by at least m documents, and by few others. A part
-    is every m-th row, which leaves few candidates in a sorted list too.
-    """
-    n, c = len(f), 0
-    if 2 * m > n:
-        for i in range(n):
-            candidate[i], score[i] = i, f[i]
-        return n
-    for j in range(m):
-        score[j] = f[j]
-    for a in range(m, n - m + 1, m):
-        for j in range(m):
-            score[j] = max(score[j], f[a + j])
-    bar = score[0]
-    for j in range(1, m):
-        bar = min(bar, score[j])
-    for i in range(n):
-        candidate[c] = i
-        c += f[i] >= bar
-    for i in range(c):
-        score[i] = f[candidate[i]]
-    return c
-
-
-@compiled
-def _count_better(score, place):  # type: ignore[no-untyped-def]
-    """Count, for each document, those with a higher score or an equal one in an earlier row: its rank, from 0."""
-    for i in range(len(score)):
-        better = 0
-        for j in range(i):
-            behind = score[j] < score[i]
-            place[j] += behind
-            better += 1 - behind
-        place[i] = better
 
 
 @compiled
