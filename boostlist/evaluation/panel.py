@@ -149,15 +149,16 @@ class Model:
             Its ``random_state``, where it has one.
         """
         from boostlist.losses import registry
+        from boostlist.solvers import refusal
 
         family = FAMILIES[self.family]
         cls = family.load()
         known = inspect.signature(cls).parameters
         parameters: dict[str, Any] = {**family.fixed, **setting}
         if family.loss is not None:
-            loss = self.loss if self.is_host_own else registry[str(self.loss)](**self.loss_options())
+            loss: Any = self.loss if self.is_host_own else registry[str(self.loss)](**self.loss_options())
             parameters[family.loss] = loss
-            if "solver" in known and not _has_curvature(loss):
+            if "solver" in known and refusal(known["solver"].default, loss):
                 parameters.setdefault("solver", "lbfgs")
         if "random_state" in known:
             parameters.setdefault("random_state", seed)
@@ -281,19 +282,6 @@ def _loss_fields(model: Model) -> list[str]:
     if model.loss not in registry:
         return []
     return [each.name for each in dataclasses.fields(registry[str(model.loss)])]
-
-
-def _has_curvature(loss: Any) -> bool:
-    """Whether Newton's method can train on a loss: it is convex and has Hessian-vector products."""
-    from boostlist.queries import Queries
-
-    if not loss.traits.convex:
-        return False
-    try:
-        loss.bind(Queries.from_sizes([1.0, 0.0], [2])).hessp([0.0, 0.0])
-    except NotImplementedError:
-        return False
-    return True
 
 
 def _losses(family: str) -> list[str]:

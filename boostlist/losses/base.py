@@ -46,6 +46,8 @@ class Traits:
         Whether every query's loss is convex in f.
     shift_invariant
         Whether adding a constant to all scores of a query changes nothing.
+    hessp
+        Whether `BoundLoss.hessp` is offered.
     cost
         Cost of a call for a query of n documents with G grades, after binding.
     """
@@ -53,6 +55,7 @@ class Traits:
     diag: Literal["exact", "majorizer", "heuristic"] = "exact"
     convex: bool = True
     shift_invariant: bool = True
+    hessp: bool = False
     cost: str = "n"
 
 
@@ -76,17 +79,8 @@ class BoundLoss(ABC):
         """Return each query's loss without its weight, gradient and diagonal; what is not needed may be anything."""
 
     def hessp(self, f: ArrayLike) -> Callable[[ArrayLike], FloatArray]:
-        """Return the function v -> H v at the scores f.
-
-        Raises
-        ------
-        NotImplementedError
-            If the loss has no true curvature to offer.
-        """
-        raise NotImplementedError(
-            f"{self.loss!r} offers no Hessian-vector product: its Hessian is indefinite or not defined. "
-            "Use a first-order solver such as L-BFGS"
-        )
+        """Return the function v -> H v at the scores f; for a loss whose traits declare it."""
+        raise NotImplementedError(f"{self.loss!r} offers no Hessian-vector product")
 
     def curvature(self, f: ArrayLike) -> Curvature | None:
         """Return the function (lo, hi, X) -> X'HX at the scores f, or None if the loss offers products H v only.
@@ -201,6 +195,15 @@ class CompiledLoss(Loss):
     loop: ClassVar[Callable[..., None]]
     hessp_loop: ClassVar[Callable[..., None] | None] = None
     stage_loop: ClassVar[Callable[..., None] | None] = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # Traits that depend on parameters are known of instances only; tests hold these to their word.
+        if isinstance(cls.traits, Traits) and cls.traits.hessp != (cls.hessp_loop is not None):
+            raise TypeError(
+                f"{cls.__name__} has traits.hessp={cls.traits.hessp} and hessp_loop={cls.hessp_loop}: declare "
+                "Hessian-vector products if and only if there is a loop for them"
+            )
 
     @abstractmethod
     def tables(self, queries: Queries) -> tuple[AnyArray | float | int | bool, ...]:

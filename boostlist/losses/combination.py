@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from boostlist.queries import Queries
 
 _COSTS = ("n", "n G", "n log n", "n^2")
-_DIAGS = ("exact", "majorizer", "heuristic")
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,12 +54,14 @@ class Sum(Loss):
 
     @property
     def traits(self) -> Traits:
-        """The weakest promise among the terms."""
+        """What all terms promise; an exact diagonal and a majorizer add up to neither."""
         traits = [loss.traits for _, loss in self.terms]
+        kinds = {t.diag for t in traits}
         return Traits(
-            diag=max((t.diag for t in traits), key=_DIAGS.index),
+            diag=kinds.pop() if len(kinds) == 1 else "heuristic",
             convex=all(t.convex for t in traits),
             shift_invariant=all(t.shift_invariant for t in traits),
+            hessp=all(t.hessp for t in traits),
             cost=max((t.cost for t in traits), key=lambda cost: _COSTS.index(cost) if cost in _COSTS else len(_COSTS)),
         )
 
@@ -79,8 +80,7 @@ class _BoundSum(BoundLoss):
         for factor, term in self._terms:
             for asked, out, part in zip((VALUE, GRADIENT, DIAG), total, term.evaluate(f, need), strict=True):
                 if need & asked:
-                    part *= factor
-                    out += part
+                    out += factor * part  # not in place: `part` may be the term's own
         return total[0], total[1], total[2]
 
     def hessp(self, f: ArrayLike) -> Callable[[ArrayLike], FloatArray]:

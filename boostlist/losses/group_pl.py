@@ -115,7 +115,7 @@ class GroupPL(Loss):
     def traits(self) -> Traits:
         """Only the mean, which is linear, keeps the likelihood convex."""
         mean = self.aggregation == "mean"
-        return Traits(diag="exact" if mean else "heuristic", convex=mean, shift_invariant=True, cost="n")
+        return Traits(diag="exact" if mean else "heuristic", convex=mean, shift_invariant=True, hessp=mean, cost="n")
 
     def bind(self, queries: Queries) -> BoundLoss:
         """Bind the Plackett-Luce likelihood to the groups."""
@@ -148,7 +148,7 @@ class _BoundGroups(BoundLoss):
         return value, gradient, diag
 
     def hessp(self, f: ArrayLike) -> Callable[[ArrayLike], FloatArray]:
-        if not self.loss.traits.convex:
+        if not self.loss.traits.hessp:
             return super().hessp(f)
         product = self._groups.hessp(self._aggregated(self.queries.scores(f))[0])
 

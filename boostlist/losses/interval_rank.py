@@ -182,6 +182,7 @@ class IntervalRank(CompiledLoss):
             diag="majorizer" if self.diag == "unit" else "exact",
             convex=True,
             shift_invariant=self.lam3 == 0,
+            hessp=True,
             cost="n log n",
         )
 

@@ -88,7 +88,7 @@ def _cross_entropy_hessp(lo, hi, start, weight, f, v, out, empty, t):  # type: i
 class CrossEntropy(CompiledLoss):
     """Common part: the loops, for targets given in proportion."""
 
-    traits = Traits(diag="exact", convex=True, shift_invariant=True, cost="n")
+    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, cost="n")
     loop = staticmethod(_cross_entropy)
     hessp_loop = staticmethod(_cross_entropy_hessp)
 

@@ -78,7 +78,7 @@ class WpLL(CompiledLoss):
     gain: Gain = "exp2"
     grades: Grades = None
 
-    traits = Traits(diag="exact", convex=True, shift_invariant=True, cost="n G")
+    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, cost="n G")
     loop = staticmethod(markov_loops.wpll)
     hessp_loop = staticmethod(markov_loops.wpll_hessp)
 
@@ -127,7 +127,7 @@ class WUB(CompiledLoss):
     gain: Gain = "exp2"
     grades: Grades = None
 
-    traits = Traits(diag="exact", convex=True, shift_invariant=True, cost="n^2")
+    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, cost="n^2")
     loop = staticmethod(markov_loops.wub)
     hessp_loop = staticmethod(markov_loops.wub_hessp)
 

@@ -92,7 +92,7 @@ class PairwiseQuadratic(Pairwise):
     Tran, Phung, Venkatesh: Learning rank functionals: an empirical study. 2011. Tables 3 and 9.
     """
 
-    traits = Traits(diag="exact", convex=True, shift_invariant=True, cost="n")
+    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, cost="n")
     loop = staticmethod(pairwise_loops.quadratic)
     hessp_loop = staticmethod(pairwise_loops.quadratic_hessp)
 
@@ -115,7 +115,7 @@ class PairwiseExponential(Pairwise):
     Tran, Phung, Venkatesh: Learning rank functionals: an empirical study. 2011. Tables 3 and 9.
     """
 
-    traits = Traits(diag="exact", convex=True, shift_invariant=True, cost="n")
+    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, cost="n")
     loop = staticmethod(pairwise_loops.exponential)
     hessp_loop = staticmethod(pairwise_loops.exponential_hessp)
 
@@ -135,7 +135,7 @@ class PairwiseLogistic(Pairwise):
     Tran, Phung, Venkatesh: Learning rank functionals: an empirical study. 2011. Tables 3 and 9.
     """
 
-    traits = Traits(diag="exact", convex=True, shift_invariant=True, cost="n^2")
+    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, cost="n^2")
     loop = staticmethod(pairwise_loops.logistic)
     hessp_loop = staticmethod(pairwise_loops.logistic_hessp)
 
@@ -183,7 +183,7 @@ class PairwiseSquaredHinge(Pairwise):
 
     targets: Gain = "exp2"
 
-    traits = Traits(diag="exact", convex=True, shift_invariant=True, cost="n log n")
+    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, cost="n log n")
     loop = staticmethod(pairwise_hinge.squared_hinge)
     hessp_loop = staticmethod(pairwise_hinge.squared_hinge_hessp)
 

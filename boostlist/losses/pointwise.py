@@ -84,7 +84,7 @@ class LeastSquares(CompiledLoss):
     @property
     def traits(self) -> Traits:
         """Removing the means makes the loss blind to the level of the scores."""
-        return Traits(diag="exact", convex=True, shift_invariant=self.forgives_offset, cost="n")
+        return Traits(diag="exact", convex=True, shift_invariant=self.forgives_offset, hessp=True, cost="n")
 
     @property
     @abstractmethod

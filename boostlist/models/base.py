@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -15,7 +14,7 @@ from boostlist.estimation import RankingEstimator
 from boostlist.losses import BoundLoss, Loss, registry
 from boostlist.persistence import Storable
 from boostlist.queries import Queries
-from boostlist.solvers import SECOND_ORDER, SOLVERS, Callback, Convergence, Design, Monitor, Problem, Stopped
+from boostlist.solvers import SOLVERS, Callback, Convergence, Design, Monitor, Problem, Stopped, refusal
 
 
 def as_loss(loss: str | Loss) -> Loss:
@@ -87,22 +86,9 @@ class ParametricRanker(RankingEstimator, Storable):
     ) -> None:
         """Minimise 1/2 |w|^2 + (C/m) x loss over the weights w of a design."""
         check_choice("solver", solver, tuple(SOLVERS))
+        if reason := refusal(solver, loss):
+            raise ValueError(reason)
         bound = self._bind(loss, queries)
-        if solver in SECOND_ORDER:
-            _require_curvature(bound, solver)
         problem = Problem(design, bound, self.C / queries.n_queries)
         start = np.zeros(design.n_columns)
         self._run(lambda monitor: SOLVERS[solver](problem, start, monitor), self._monitor(), keep)
-
-
-def _require_curvature(bound: BoundLoss, solver: str) -> None:
-    loss: Any = bound.loss
-    if not loss.traits.convex:
-        raise ValueError(
-            f'solver="{solver}" needs a convex loss, and {loss!r} is not: where its Hessian is indefinite '
-            'a Newton step may lead uphill. Use solver="lbfgs"'
-        )
-    try:
-        bound.hessp(np.zeros(bound.queries.n_documents))
-    except NotImplementedError as error:
-        raise ValueError(f'solver="{solver}" needs curvature: {error}, solver="lbfgs"') from None

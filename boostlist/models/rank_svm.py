@@ -97,7 +97,7 @@ class UnitMarginHinge(Pairwise):
     weights: PairWeights = "uniform"
     normalize: Normalizer = None
 
-    traits = Traits(diag="exact", convex=True, shift_invariant=True, cost="n log n")
+    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, cost="n log n")
     loop = staticmethod(_unit_margin)
     hessp_loop = staticmethod(_unit_margin_hessp)
 

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 from boostlist import Queries
-from boostlist.losses import CsListMLE, Pointwise, Sum
+from boostlist.losses import (
+    WUB,
+    BoundLoss,
+    CsListMLE,
+    Loss,
+    PairwiseHinge,
+    Pointwise,
+    RankCosine,
+    SmoothNDCG,
+    Sum,
+    Traits,
+    WpLL,
+)
 
 
 def test_the_sum_of_a_list():
@@ -42,3 +56,51 @@ def test_factors_are_positive():
         CsListMLE() / -2
     with pytest.raises(ZeroDivisionError):
         CsListMLE() / 0
+
+
+def test_a_sum_promises_what_all_terms_promise():
+    assert (CsListMLE() + WpLL()).traits == Traits(hessp=True, cost="n G")
+    assert (CsListMLE() + Pointwise()).traits == Traits(hessp=True, shift_invariant=False)
+    assert (PairwiseHinge() + WpLL()).traits == Traits(diag="heuristic", cost="n log n")
+    assert (RankCosine() + SmoothNDCG()).traits == Traits(
+        diag="majorizer", convex=False, shift_invariant=False, cost="n^2"
+    )
+    assert (CsListMLE() + RankCosine()).traits.diag == "heuristic"
+
+
+@pytest.mark.parametrize("first", ["n", "n G", "n log n", "n^2"])
+def test_a_sum_costs_as_much_as_its_dearest_term(first):
+    terms = {"n": CsListMLE(), "n G": WpLL(), "n log n": PairwiseHinge(), "n^2": WUB()}
+    for second, loss in terms.items():
+        dearer = max(first, second, key=list(terms).index)
+        assert (terms[first] + loss).traits.cost == dearer
+    assert (terms[first] + Keeping()).traits.cost == "n!"  # what is not known may be worse
+
+
+class BoundKeeping(BoundLoss):
+    """Squared error that returns its own arrays."""
+
+    def __init__(self, loss, queries):
+        super().__init__(loss, queries)
+        self.diag = np.ones(queries.n_documents)
+
+    def evaluate(self, f, need):
+        return np.add.reduceat(f**2, self.queries.start[:-1]) / 2, f, self.diag
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keeping(Loss):
+    traits = Traits(shift_invariant=False, cost="n!")
+
+    def bind(self, queries):
+        return BoundKeeping(self, queries)
+
+
+def test_what_a_term_returned_is_left_as_it_is():
+    bound = (2 * Keeping() + Pointwise(targets="linear")).bind(Queries.from_sizes([2.0, 0, 1], [3]))
+    f = np.array([0.1, 0.3, -1])
+    for _ in range(3):
+        gradient, diag = bound.gradient_hessian(f)
+        np.testing.assert_array_equal(diag, 3.0)
+        np.testing.assert_allclose(gradient, 3 * f - [2, 0, 1])
+    np.testing.assert_array_equal(f, [0.1, 0.3, -1])

@@ -12,10 +12,14 @@ from hypothesis import strategies as st
 
 import boostlist
 from boostlist import Queries, objectives
-from boostlist.losses import CsListMLE, ListMLE, registry
+from boostlist.losses import CsListMLE, ListMLE, RankCosine, Traits, registry
 from tests.losses.references import CASES, kink_distance, reference_of
 
-SUMS = [CsListMLE() + 0.3 * ListMLE(), 2.0 * (CsListMLE(k=2) + ListMLE(ties="order"))]
+SUMS = [
+    CsListMLE() + 0.3 * ListMLE(),
+    2.0 * (CsListMLE(k=2) + ListMLE(ties="order")),
+    ListMLE() + 0.5 * RankCosine(),
+]
 every_case = pytest.mark.parametrize("loss", [*CASES, *SUMS], ids=repr)
 
 
@@ -51,15 +55,6 @@ def difference(function, x, step):
             (8 * (function(x + e) - function(x - e)) - (function(x + 2 * e) - function(x - 2 * e))) / (12 * step)
         )
     return np.stack(columns, axis=-1)
-
-
-def has_curvature(loss):
-    queries = Queries.from_sizes([1.0, 0.0], [2])
-    try:
-        loss.bind(queries).hessp([0.0, 0.0])
-    except NotImplementedError:
-        return False
-    return True
 
 
 def ignores_row_order(loss):
@@ -101,11 +96,9 @@ def test_gradient_is_the_derivative_of_the_value(loss):
         np.testing.assert_allclose(gradient, difference(bound.value, f, 1e-3), atol=1e-7 * scale)
 
 
-@every_case
+@pytest.mark.parametrize("loss", [loss for loss in (*CASES, *SUMS) if loss.traits.hessp], ids=repr)
 def test_curvature_is_the_derivative_of_the_gradient(loss):
     rng = np.random.default_rng(2)
-    if not has_curvature(loss):
-        pytest.skip("offers no Hessian-vector product")
     for _ in range(25):
         queries, f = smooth_lists(loss, rng)
         bound = loss.bind(queries)
@@ -116,6 +109,22 @@ def test_curvature_is_the_derivative_of_the_gradient(loss):
         np.testing.assert_allclose(hessian, hessian.T, atol=1e-9 * scale)
         if loss.traits.convex:
             assert np.linalg.eigvalsh(hessian).min() > -1e-9 * scale
+
+
+@every_case
+def test_curvature_is_offered_if_and_only_if_it_is_declared(loss):
+    bound = loss.bind(Queries.from_sizes([1.0, 0.0], [2]))
+    if loss.traits.hessp:
+        assert bound.hessp([0.0, 0.0])([1.0, 0.0]).shape == (2,)
+    else:
+        with pytest.raises(NotImplementedError, match="offers no Hessian-vector product"):
+            bound.hessp([0.0, 0.0])
+
+
+def test_a_loop_for_curvature_that_is_not_declared_is_refused_and_the_other_way_round():
+    for body in ({"hessp_loop": None}, {"traits": Traits(hessp=False)}):
+        with pytest.raises(TypeError, match="if and only if there is a loop"):
+            type("Wrong", (ListMLE,), body)
 
 
 @every_case
@@ -222,7 +231,7 @@ def test_extreme_scores_are_finite(loss, seed, spread):
     for f in (rng.uniform(-spread, spread, queries.n_documents), rng.choice([-spread, spread], queries.n_documents)):
         assert np.isfinite(bound.per_query(f)).all()
         assert np.isfinite(bound.gradient_hessian(f)).all()
-        if has_curvature(loss):
+        if loss.traits.hessp:
             assert np.isfinite(bound.hessp(f)(rng.normal(size=len(f)))).all()
 
 
@@ -237,7 +246,7 @@ def test_query_weights_multiply(loss):
     np.testing.assert_allclose(weighted.value(f), weight @ bare.per_query(f))
     rows = np.repeat(weight, queries.sizes)
     np.testing.assert_allclose(weighted.gradient_hessian(f), rows * np.array(bare.gradient_hessian(f)), rtol=1e-12)
-    if has_curvature(loss):
+    if loss.traits.hessp:
         v = rng.normal(size=len(f))
         np.testing.assert_allclose(weighted.hessp(f)(v), rows * bare.hessp(f)(v), rtol=1e-9, atol=1e-12)
 
@@ -255,7 +264,7 @@ def test_any_thread_count_gives_the_same_bits(loss):
             boostlist.set_threads(threads)
             bound = loss.bind(queries)
             parts = [bound.per_query(f), *bound.gradient_hessian(f)]
-            if has_curvature(loss):
+            if loss.traits.hessp:
                 parts.append(bound.hessp(f)(f))
             results.append(parts)
     finally:

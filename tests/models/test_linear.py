@@ -7,23 +7,12 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from boostlist import LinearRanker, Queries
+from boostlist import LinearRanker
 from boostlist.losses import CsRgList, ListMLE, ListNet, Pointwise, registry
 from tests.models.data import lists, numerical_gradient, objective
 
-
-def has_curvature(loss):
-    if not loss.traits.convex:
-        return False
-    try:
-        loss.bind(Queries.from_sizes([1, 0], [2])).hessp(np.zeros(2))
-    except NotImplementedError:
-        return False
-    return True
-
-
 LOSSES = {name: loss() for name, loss in registry.items()}
-SMOOTH = {name: loss for name, loss in LOSSES.items() if has_curvature(loss)}
+SMOOTH = {name: loss for name, loss in LOSSES.items() if loss.traits.convex and loss.traits.hessp}
 
 
 @pytest.mark.parametrize("name", SMOOTH)
