@@ -68,6 +68,7 @@ def add_parser(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the experiment, print the table and write the report."""
     from boostlist.evaluation.experiment import run as run_experiment
+    from boostlist.evaluation.interrupts import postponed
     from boostlist.evaluation.progress import Progress
     from boostlist.evaluation.report import require_libraries, write_report
     from boostlist.evaluation.storage import Store
@@ -82,21 +83,27 @@ def run(arguments: argparse.Namespace) -> int:
     stream = None if arguments.quiet else sys.stderr
     progress = Progress(stream, plan.select, jobs, live=stream is not None and stream.isatty())
     outcome = run_experiment(plan, store, jobs, progress)
-    summary = summarize(outcome)
-    print(as_json(summary) if arguments.json else as_text(summary))
     complaint = outcome.trouble
-    if summary.entries:
-        try:
-            report = write_report(summary, store.folder, command=shlex.join(["boostlist", *sys.argv[1:]]), jobs=jobs)
-            print(f"\nreport: {report}", file=sys.stderr if arguments.json else sys.stdout)
-        except OSError as error:
-            complaint = complaint or f"cannot write the report to {store.folder}: {error.strerror or error}"
-    if outcome.interrupted:
+    with postponed(_report_first) as ctrl_c:
+        summary = summarize(outcome)
+        print(as_json(summary) if arguments.json else as_text(summary))
+        if summary.entries:
+            command = shlex.join(["boostlist", *sys.argv[1:]])
+            try:
+                report = write_report(summary, store.folder, command=command, jobs=jobs)
+                print(f"\nreport: {report}", file=sys.stderr if arguments.json else sys.stdout)
+            except OSError as error:
+                complaint = complaint or f"cannot write the report to {store.folder}: {error.strerror or error}"
+    if outcome.interrupted or ctrl_c.pressed:
         print("boostlist: interrupted; run the same command again to go on", file=sys.stderr)
         return 130
     if complaint is not None:
         raise OSError(complaint)
     return 1 if outcome.failures else 0
+
+
+def _report_first() -> None:
+    print("boostlist: writing the report first; Ctrl-C again ends without it", file=sys.stderr)
 
 
 def make_plan(arguments: argparse.Namespace) -> Plan:

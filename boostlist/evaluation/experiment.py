@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -125,27 +126,15 @@ def run(plan: Plan, store: Store, jobs: int, progress: Progress) -> Outcome:
         If the data cannot be read.
     """
     outcome = Outcome(plan)
-    tasks = plan.tasks()
-    missing = []
-    for task in tasks:
-        stored = store.load(task.model.name, task.fold, task.setting)
-        if stored is not None and set(plan.measured) <= set(stored.test):
-            outcome.results.append(stored)
-        else:
-            missing.append(task)
-    for number in plan.source.numbers:
-        facts = store.load_facts(number)
-        if facts is not None:
-            outcome.facts[number] = facts
-    unknown = [number for number in plan.source.numbers if number not in outcome.facts]
     trainer = Trainer(plan.source, plan.select, plan.measured, plan.seed)
-    progress.begin(tasks, outcome.results)
     with contextlib.ExitStack() as stack:
         stack.callback(progress.end)
         try:
             workers = stack.enter_context(Workers(trainer, jobs))
-            for event in workers.run(missing, unknown, progress.started, progress.tick, progress.compiling):
-                _record(event, outcome, store, progress)
+            _find_facts(outcome, store, workers, progress)
+            missing = _find_results(outcome, store, progress)
+            for task, came in workers.run(missing, progress.started, progress.tick, progress.compiling):
+                _record(task, came, outcome, store, progress)
         except KeyboardInterrupt:
             outcome.interrupted = True
         except _CannotStoreError as error:
@@ -153,27 +142,52 @@ def run(plan: Plan, store: Store, jobs: int, progress: Progress) -> Outcome:
     return outcome
 
 
+def _find_facts(outcome: Outcome, store: Store, workers: Workers, progress: Progress) -> None:
+    """Collect the facts of all folds before anything is trained: what is measured depends on the largest grade."""
+    numbers = outcome.plan.source.numbers
+    stored = {number: facts for number in numbers if (facts := store.load_facts(number)) is not None}
+    outcome.facts.update(stored)
+    for facts in workers.facts([number for number in numbers if number not in stored], progress.tick):
+        outcome.facts[facts.fold] = facts
+        with _storing(store):
+            store.save_facts(facts)
+
+
+def _find_results(outcome: Outcome, store: Store, progress: Progress) -> list[Task]:
+    """Collect the results that are stored, and return the tasks that are left."""
+    plan, missing = outcome.plan, []
+    largest = max(facts.largest for facts in outcome.facts.values())
+    tasks = [replace(task, largest=largest) for task in plan.tasks()]
+    for task in tasks:
+        stored = store.load(task.model.name, task.fold, task.setting)
+        if stored is not None and stored.largest == largest and set(plan.measured) <= set(stored.test):
+            outcome.results.append(stored)
+        else:
+            missing.append(task)
+    progress.begin(tasks, outcome.results)
+    return missing
+
+
 class _CannotStoreError(Exception):
     """The store cannot be written to."""
 
 
-def _record(
-    event: tuple[Task, Result | Failure] | FoldFacts, outcome: Outcome, store: Store, progress: Progress
-) -> None:
-    try:
-        if isinstance(event, FoldFacts):
-            outcome.facts[event.fold] = event
-            store.save_facts(event)
-            return
-        task, came = event
-        if isinstance(came, Failure):
-            if came.fatal:
-                raise ValueError(came.reason)
-            outcome.failures.append(came)
-        else:
-            outcome.results.append(came)
+def _record(task: Task, came: Result | Failure, outcome: Outcome, store: Store, progress: Progress) -> None:
+    if isinstance(came, Failure):
+        if came.fatal:
+            raise ValueError(came.reason)
+        outcome.failures.append(came)
+    else:
+        outcome.results.append(came)
+        with _storing(store):
             store.save(came)
-        progress.finished(task, came)
+    progress.finished(task, came)
+
+
+@contextlib.contextmanager
+def _storing(store: Store) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         stored = len(list(Path(store.folder / "results").glob("*.npz")))
         raise _CannotStoreError(

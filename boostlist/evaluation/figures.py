@@ -216,7 +216,8 @@ def convergence(summary: Summary) -> str | None:
 def win_loss(summary: Summary, a: Entry, b: Entry) -> str:
     """Draw the sorted differences of two models by query, for readers without the script that draws any two."""
     select = summary.plan.select
-    difference = np.sort(a.pooled(select) - b.pooled(select))[::-1]
+    difference = a.pooled(select) - b.pooled(select)
+    difference = np.sort(difference[~np.isnan(difference)])[::-1]
 
     def draw(figure: Figure) -> None:
         axes = figure.add_subplot()

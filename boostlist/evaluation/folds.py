@@ -166,7 +166,7 @@ class FoldFacts:
     best
         Highest label of each test query.
     parts
-        Numbers of documents, queries and features, and documents by label, of train, vali and test.
+        Numbers of documents, queries and features, documents by label, and the largest label, of train, vali and test.
     """
 
     fold: int
@@ -175,6 +175,11 @@ class FoldFacts:
     relevant: IntArray
     best: FloatArray
     parts: dict[str, dict[str, Any]]
+
+    @property
+    def largest(self) -> float:
+        """The largest label of all parts."""
+        return float(max(numbers["largest"] for numbers in self.parts.values()))
 
     @classmethod
     def of(cls, fold: Fold) -> FoldFacts:
@@ -199,6 +204,7 @@ def _numbers(data: RankingData) -> dict[str, Any]:
         "queries": about.queries,
         "features": about.features,
         "grades": {f"{grade:g}": count for grade, count in about.grades.items()},
+        "largest": max(about.grades),
         "without_relevant": about.empty_queries,
         "shortest": about.shortest,
         "median_length": about.median_length,

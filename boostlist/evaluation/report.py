@@ -10,19 +10,24 @@ import platform
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from statistics import NormalDist
 
 import numpy as np
 
+from boostlist._typing import FloatArray
 from boostlist._version import __version__
 from boostlist.evaluation import tables
 from boostlist.evaluation.grids import as_text as setting_text
 from boostlist.evaluation.storage import write_atomically
 from boostlist.evaluation.summary import DECIMALS, Bin, Entry, Summary
+from boostlist.evaluation.training import mean
 
 _LIBRARIES = ("jinja2", "matplotlib", "pyarrow")
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "lightgbm", "xgboost", "xgboost-cpu", "matplotlib")
 _FULL_COLOUR = 0.05
+
+BEYOND_CHANCE = NormalDist().inv_cdf(0.975)
+"""Standard errors that a mean of independent values is within with probability 95 %."""
 
 
 def require_libraries() -> None:
@@ -102,6 +107,7 @@ def render(summary: Summary, command: str, jobs: int) -> str:
         breakdowns=breakdowns(summary),
         trouble=tables.trouble(summary),
         standing={entry.name: tables.standing(summary, entry) for entry in summary.entries},
+        beyond_chance=BEYOND_CHANCE,
         versions=versions(),
         command=command,
         jobs=jobs,
@@ -182,17 +188,24 @@ def _breakdown(title: str, bins: list[Bin], summary: Summary, base: Entry) -> Br
         if entry is not base:
             difference = entry.pooled(summary.plan.select) - reference
             rows.append((entry, [_cell(difference[each.rows]) for each in bins]))
-    return Breakdown(title, bins, [f"{np.nanmean(reference[each.rows]):.3f}" for each in bins], rows)
+    return Breakdown(title, bins, [_shown(mean(reference[each.rows]), "{:.3f}") for each in bins], rows)
 
 
-def _cell(difference: Any) -> Cell:
-    average = float(np.nanmean(difference))
-    error = float(np.nanstd(difference, ddof=1) / np.sqrt(len(difference))) if len(difference) > 1 else float("inf")
+def _cell(difference: FloatArray) -> Cell:
+    counted = difference[~np.isnan(difference)]
+    if not len(counted):
+        return Cell("–", 0.0, False)
+    average = float(counted.mean())
+    error = float(counted.std(ddof=1) / np.sqrt(len(counted))) if len(counted) > 1 else float("inf")
     return Cell(
         _signed(average),
         float(np.clip(average / _FULL_COLOUR, -1, 1)),
-        abs(average) > 1.96 * error > 0,
+        abs(average) > BEYOND_CHANCE * error > 0,
     )
+
+
+def _shown(value: float, form: str) -> str:
+    return "–" if np.isnan(value) else form.format(value)
 
 
 def _signed(value: float) -> str:
@@ -212,12 +225,14 @@ def _embedded(summary: Summary, pair: tuple[Entry, Entry] | None) -> str:
         "first": [entry.name for entry in pair or ()],
         "qid": summary.fact("qid").tolist(),
         "documents": summary.fact("length").tolist(),
-        "values": {
-            metric: [np.round(np.nan_to_num(entry.pooled(metric)), DECIMALS).tolist() for entry in entries]
-            for metric in summary.plan.metrics
-        },
+        "values": {metric: [_rounded(entry.pooled(metric)) for entry in entries] for metric in summary.plan.metrics},
     }
-    return json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
+    return json.dumps(content, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _rounded(values: FloatArray) -> list[float | None]:
+    """Return values as the page has them; null for queries that do not count."""
+    return [None if np.isnan(value) else round(value, DECIMALS) for value in values.tolist()]
 
 
 def versions() -> dict[str, str]:

@@ -25,7 +25,7 @@ from boostlist.evaluation.folds import FoldFacts
 
 _IDENTITY = "experiment.json"
 _RESULTS, _FOLDS = "results", "folds"
-_FORMAT = 1
+_FORMAT = 2
 REPORT_FILES = ("report.html", "results.csv", "per_query.parquet", "results.md")
 
 
@@ -52,6 +52,8 @@ class Result:
         Number of trees kept; None for other models.
     warnings
         What the training warned of.
+    largest
+        The largest label of the whole data when it was measured, the top of the scale of ERR.
     """
 
     model: str
@@ -65,6 +67,7 @@ class Result:
     history: Mapping[str, list[float]] = field(default_factory=dict)
     chosen_rounds: int | None = None
     warnings: Sequence[str] = ()
+    largest: float = 0.0
 
 
 class Store:
@@ -143,6 +146,7 @@ class Store:
             "history": dict(result.history),
             "chosen_rounds": result.chosen_rounds,
             "warnings": result.warnings,
+            "largest": result.largest,
         }
         _save_archive(self.path(result.model, result.fold, result.setting), about, result.test)
 

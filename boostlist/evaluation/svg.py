@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from typing import Any
 
@@ -21,10 +22,15 @@ SERIES = 10
 INK, MUTED, GRID, SURFACE, GOOD, BAD = (f"#fe01{i:02x}" for i in range(6))
 _VARIABLES = dict(
     zip((INK, MUTED, GRID, SURFACE, GOOD, BAD), ("ink", "muted", "grid", "surface", "good", "bad"), strict=True)
-)
+) | {f"#fe00{i:02x}": f"s{i}" for i in range(SERIES)}
+
+_SVG = "http://www.w3.org/2000/svg"
+_HREF = "{http://www.w3.org/1999/xlink}href"
+_LINES = re.compile(r"m\d+")
 
 _STYLE: Any = {
     "svg.fonttype": "none",
+    "text.parse_math": False,  # a name may have dollar signs
     "svg.hashsalt": "boostlist",
     "font.size": 9.5,
     "axes.labelsize": 9.5,
@@ -85,20 +91,32 @@ def drawn(name: str, width: float, height: float, draw: Callable[[Figure], None]
 
 
 def _themed(text: str, name: str, title: str) -> str:
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r"<!--.*?-->\s*", "", text, flags=re.DOTALL)
-    box = re.search(r'viewBox="([^"]*)"', text)
-    assert box is not None
-    head = f'<svg viewBox="{box[1]}" role="img" aria-label="{title}" id="{name}">'
-    text = head + text[text.index(">") + 1 :]
-    # A model's lines, of which there may be several, are marked by a class; other ids stay ids.
-    text = re.sub(r'\bid="(m\d+)"', r'class="\1"', text)
-    text = re.sub(r'\bid="(?!' + re.escape(name) + r'")', f'id="{name}-', text)
-    text = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", text)
-    text = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", text)
-    text = re.sub(r"font-family: [^;\"]*;? ?", "", text)
-    text = re.sub(r"#fe00([0-9a-f]{2})", lambda found: f"var(--s{int(found[1], 16)})", text)
-    for colour, variable in _VARIABLES.items():
-        text = text.replace(colour, f"var(--{variable})")
-    return re.sub(r"\n\s*", "\n", text).strip()
+    """Return matplotlib's SVG as an element of the page.
+
+    It is parsed and written anew: what a text says is never taken for markup, here or in the page.
+    """
+    svg = ElementTree.fromstring(text)
+    for metadata in svg.findall(f"{{{_SVG}}}metadata"):
+        svg.remove(metadata)
+    for element in svg.iter():
+        element.tag = element.tag.removeprefix(f"{{{_SVG}}}")
+        element.attrib = {key: _themed_value(key, value, name) for key, value in element.attrib.items()}
+        # A model's lines, of which there may be several, are marked by a class; other ids stay ids.
+        if _LINES.fullmatch(element.get("id", "")):
+            element.set("class", element.attrib.pop("id"))
+        elif "id" in element.attrib:
+            element.set("id", f"{name}-{element.get('id')}")
+        if element.tag != "text" and element.text is not None:
+            element.text = element.text.strip()
+        element.tail = "\n"
+    svg.attrib = {"viewBox": svg.attrib["viewBox"], "role": "img", "aria-label": title, "id": name}
+    return ElementTree.tostring(svg, encoding="unicode").strip()
+
+
+def _themed_value(key: str, value: str, name: str) -> str:
+    value = re.sub(r"url\(#", f"url(#{name}-", value)
+    if key == _HREF:
+        return f"#{name}-{value.removeprefix('#')}"
+    value = re.sub(r"font: ([\d.]+)px [^;]*", r"font-size: \1px", value)
+    value = re.sub(r"font-family: [^;]*;? ?", "", value)
+    return re.sub(r"#fe0[01][0-9a-f]{2}", lambda found: f"var(--{_VARIABLES[found[0]]})", value)

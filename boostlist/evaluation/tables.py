@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from boostlist.evaluation.grids import as_text as setting_text
@@ -77,7 +78,7 @@ def as_text(summary: Summary) -> str:
 def footnote(summary: Summary) -> str:
     """Say what the figures are."""
     plan = summary.plan
-    queries = len(summary.entries[0].pooled(plan.select)) if summary.entries else 0
+    queries = int(np.sum(~np.isnan(summary.entries[0].pooled(plan.select)))) if summary.entries else 0
     folds = len(summary.folds)
     return (
         f"Means over {queries:,} test queries of {folds} fold{'s' if folds > 1 else ''} of {plan.source.name}. "

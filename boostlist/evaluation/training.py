@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from boostlist.datasets import Fold, RankingData
 from boostlist.evaluation.folds import FoldFacts, Source, cached_fold
 from boostlist.evaluation.panel import Model
 from boostlist.evaluation.storage import Result
+from boostlist.metrics import ERR, Metric
 from boostlist.metrics import get as get_metric
 
 CURVE = tuple(f"ndcg@{k}" for k in range(1, 11))
@@ -25,12 +26,23 @@ _WARM_QUERIES, _WARM_TREES = 8, 2
 
 @dataclass(frozen=True)
 class Task:
-    """A model with one setting on one fold; `label` is what tells the setting from the model's others."""
+    """A model with one setting on one fold.
+
+    Attributes
+    ----------
+    model, fold, setting
+        What is to be trained, on what.
+    label
+        What tells the setting from the model's others.
+    largest
+        The largest label of the whole data, the top of the scale that ERR measures on.
+    """
 
     model: Model
     fold: int
     setting: Mapping[str, Any]
     label: str = ""
+    largest: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -40,6 +52,13 @@ class Failure:
     task: Task
     reason: str
     fatal: bool = False
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """Why a fold cannot be read."""
+
+    reason: str
 
 
 @dataclass
@@ -66,22 +85,30 @@ class Trainer:
 
     def run(self, task: Task) -> Result | Failure:
         """Train and measure; whatever goes wrong with the model is reported, not raised."""
-        try:
-            fold = cached_fold(self.source, task.fold)
-            _ = fold.train.queries, fold.vali.queries, fold.test.queries  # refuses labels that no metric takes
-        except (ValueError, OSError) as error:
-            return Failure(task, f"fold {task.fold} of {self.source.path}: {error}", fatal=True)
+        fold = self._read(task.fold)
+        if isinstance(fold, Unreadable):
+            return Failure(task, fold.reason, fatal=True)
         try:
             return self._train(task, fold)
         except Exception as error:  # a model that fails, for whatever reason, must not end the comparison
             # The first line says what is wrong; hosts append a stack trace of their own.
             return Failure(task, f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}")
 
-    def facts(self, number: int) -> FoldFacts:
+    def facts(self, number: int) -> FoldFacts | Unreadable:
         """Return the facts of a fold."""
-        return FoldFacts.of(cached_fold(self.source, number))
+        fold = self._read(number)
+        return fold if isinstance(fold, Unreadable) else FoldFacts.of(fold)
+
+    def _read(self, number: int) -> Fold | Unreadable:
+        try:
+            fold = cached_fold(self.source, number)
+            _ = fold.train.queries, fold.vali.queries, fold.test.queries  # refuses labels that no metric takes
+        except (ValueError, OSError) as error:
+            return Unreadable(f"fold {number} of {self.source.path}: {error}")
+        return fold
 
     def _train(self, task: Task, fold: Fold) -> Result:
+        _check_features(fold.train)
         train, vali, test = features(fold, task.setting)
         if task.model.name not in self._warm:
             self._warm_up(task, train)
@@ -90,6 +117,7 @@ class Trainer:
             begin = time.perf_counter()
             estimator = self._fitted(task, task.setting, train, vali)
             trained = time.perf_counter()
+        metrics = {name: on_scale(name, task.largest) for name in self.metrics}
         scores = estimator.predict(test.X)
         ranked = time.perf_counter()
         vali_scores = estimator.predict(vali.X)
@@ -97,8 +125,9 @@ class Trainer:
             model=task.model.name,
             fold=task.fold,
             setting=task.setting,
-            vali={name: mean(get_metric(name).per_query(vali_scores, vali.queries)) for name in self.metrics},
-            test={name: get_metric(name).per_query(scores, test.queries) for name in self.metrics},
+            vali={name: mean(metric.per_query(vali_scores, vali.queries)) for name, metric in metrics.items()},
+            test={name: metric.per_query(scores, test.queries) for name, metric in metrics.items()},
+            largest=task.largest,
             train_seconds=trained - begin,
             rank_seconds=ranked - trained,
             documents=test.n_documents,
@@ -117,7 +146,7 @@ class Trainer:
             train.y,
             qid=train.qid,
             eval_set=[(vali.X, vali.y, vali.qid)],
-            eval_metric=self.select,
+            eval_metric=on_scale(self.select, task.largest),
             early_stopping_rounds=setting.get("early_stopping_rounds"),
         )
 
@@ -135,6 +164,15 @@ class Trainer:
             self._warm.add(task.model.name)
 
 
+def _check_features(train: RankingData) -> None:
+    """Raise a ValueError if nothing can be learned; LightGBM would say "Check failed", others nothing at all."""
+    if not np.ptp(train.X, axis=0).any():
+        raise ValueError(
+            f"each of the {train.n_features:,} features has the same value in all {train.n_documents:,} documents of "
+            "the training part: there is nothing to learn from"
+        )
+
+
 def features(fold: Fold, setting: Mapping[str, Any]) -> tuple[RankingData, RankingData, RankingData]:
     """Return the parts of a fold with features normalised as the setting says, fitted on the training part."""
     method = setting.get("features", "plain")
@@ -144,6 +182,12 @@ def features(fold: Fold, setting: Mapping[str, Any]) -> tuple[RankingData, Ranki
     fit = fold.train if method == "zscore" else None
     train, vali, test = (part.normalize(method, fit) for part in parts)
     return train, vali, test
+
+
+def on_scale(name: str, largest: float) -> Metric:
+    """Return a metric by its name; ERR has the grades up to `largest`, of the whole data, for its scale."""
+    metric = get_metric(name)
+    return replace(metric, max_grade=largest) if isinstance(metric, ERR) and largest > 0 else metric
 
 
 def mean(per_query: FloatArray) -> float:

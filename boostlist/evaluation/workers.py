@@ -10,7 +10,6 @@ import contextlib
 import multiprocessing
 import os
 import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -18,20 +17,29 @@ from typing import Any
 
 from numba.core import event
 
+from boostlist.evaluation import interrupts
 from boostlist.evaluation.folds import FoldFacts
 from boostlist.evaluation.storage import Result
-from boostlist.evaluation.training import Failure, Task, Trainer
+from boostlist.evaluation.training import Failure, Task, Trainer, Unreadable
 
-Outcome = Result | Failure
+Item = Task | int
+"""What a process is given: a task, or the number of a fold whose facts are wanted."""
+
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BOOSTLIST_THREADS")
 _TICK = 1.0
+_CONTEXT = multiprocessing.get_context("spawn")
 
 
 @dataclass
 class _Worker:
     process: Any
     pipe: Connection
-    task: Task | None = None
+    item: Item | None = None
+
+
+@dataclass(frozen=True)
+class _Death:
+    reason: str
 
 
 class Workers:
@@ -51,7 +59,6 @@ class Workers:
         self._trainer = trainer
         self._jobs = jobs
         self._workers: list[_Worker] = []
-        self._context = multiprocessing.get_context("spawn")
 
     def __enter__(self) -> Workers:
         return self
@@ -63,22 +70,34 @@ class Workers:
             worker.process.join(5)
             worker.pipe.close()
 
+    def facts(self, numbers: Sequence[int], tick: Callable[[], None]) -> Iterator[FoldFacts]:
+        """Yield the facts of folds as they come; `tick` as for `run`.
+
+        Raises
+        ------
+        ValueError
+            If a fold cannot be read.
+        """
+        for number, answer in self._answers(numbers, lambda _: None, tick, lambda: None):
+            if isinstance(answer, _Death):
+                raise ValueError(f"fold {number} of {self._trainer.source.path}: {answer.reason}")
+            if isinstance(answer, Unreadable):
+                raise ValueError(answer.reason)
+            yield answer
+
     def run(
         self,
         tasks: Sequence[Task],
-        facts_of: Sequence[int],
         started: Callable[[Task], None],
         tick: Callable[[], None],
         compiling: Callable[[], None],
-    ) -> Iterator[tuple[Task, Outcome] | FoldFacts]:
-        """Yield the outcome of each task as it comes, and the facts of the folds in `facts_of`.
+    ) -> Iterator[tuple[Task, Result | Failure]]:
+        """Yield the outcome of each task as it comes.
 
         Parameters
         ----------
         tasks
             In the order in which they are to be started.
-        facts_of
-            Folds whose facts are wanted.
         started
             Called with each task when it is handed to a process.
         tick
@@ -86,49 +105,54 @@ class Workers:
         compiling
             Called when a process begins to compile a loop; it does so only where none is stored from earlier runs.
         """
-        waiting, wanted = list(reversed(tasks)), set(facts_of)
+        for task, answer in self._answers(tasks, started, tick, compiling):
+            yield task, Failure(task, answer.reason) if isinstance(answer, _Death) else answer
+
+    def _answers(
+        self,
+        items: Sequence[Any],
+        started: Callable[[Any], None],
+        tick: Callable[[], None],
+        compiling: Callable[[], None],
+    ) -> Iterator[tuple[Any, Any]]:
+        """Yield each item with what its process answered, or how the process died."""
+        waiting = list(reversed(items))
 
         def hand_out(worker: _Worker) -> None:
-            task = worker.task = waiting.pop()
+            worker.item = waiting.pop()
             # A process that has just died is noticed when its answer is read.
             with contextlib.suppress(OSError):
-                worker.pipe.send((task, task.fold in wanted))
-            wanted.discard(task.fold)
-            started(task)
+                worker.pipe.send(worker.item)
+            started(worker.item)
 
-        for _ in range(min(self._jobs, len(tasks))):
-            hand_out(self._start())
-        while busy := [worker for worker in self._workers if worker.task is not None]:
+        idle = self._workers[: len(items)]
+        for _ in range(len(idle), min(self._jobs, len(items))):
+            idle.append(self._start())
+        for worker in idle:
+            hand_out(worker)
+        while busy := [worker for worker in self._workers if worker.item is not None]:
             ready = wait([worker.pipe for worker in busy], timeout=_TICK)
             if not ready:
                 tick()
             for pipe in ready:
                 worker = next(worker for worker in busy if worker.pipe is pipe)
-                task = worker.task
-                assert task is not None
-                try:
-                    answer = worker.pipe.recv()
-                    if answer is None:
-                        compiling()
-                        continue
-                    facts, outcome = answer
-                except (EOFError, OSError):
-                    worker.process.join()
-                    facts, outcome = None, Failure(task, _obituary(worker.process.exitcode))
+                item, answer = worker.item, _answer(worker)
+                if answer is None:
+                    compiling()
+                    continue
+                if isinstance(answer, _Death):
                     self._workers.remove(worker)
                     if waiting:
                         worker = self._start()
-                worker.task = None
+                worker.item = None
                 if waiting:
                     hand_out(worker)
-                if facts is not None:
-                    yield facts
-                yield task, outcome
+                yield item, answer
 
     def _start(self) -> _Worker:
-        here, there = self._context.Pipe()
-        process = self._context.Process(target=_work, args=(there, self._trainer), daemon=True)
-        with _single_threaded(), _deaf_to_interrupts():
+        here, there = _CONTEXT.Pipe()
+        process = _CONTEXT.Process(target=_work, args=(there, self._trainer), daemon=True)
+        with _single_threaded(), interrupts.ignored():
             process.start()
         there.close()
         worker = _Worker(process, here)
@@ -151,19 +175,6 @@ def _single_threaded() -> Iterator[None]:
                 os.environ[name] = value
 
 
-@contextlib.contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Let a process that is started here ignore Ctrl-C: it reaches all processes of a terminal, only we act on it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 class _Compilation(event.Listener):  # type: ignore[misc]
     """Sends None, once, when numba begins to compile: what it finds in its cache it does not compile."""
 
@@ -180,18 +191,30 @@ class _Compilation(event.Listener):  # type: ignore[misc]
 
 
 def _work(pipe: Connection, trainer: Trainer) -> None:
-    """Run tasks until the other end of the pipe is closed."""
+    """Be a process of `Workers`."""
     # Where it is not inherited, as on Windows.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     event.register("numba:compile", _Compilation(pipe))
+    _serve(pipe, trainer)
+
+
+def _serve(pipe: Connection, trainer: Trainer) -> None:
+    """Answer until the other end of the pipe is closed."""
     while True:
         try:
-            task, facts_wanted = pipe.recv()
+            item = pipe.recv()
         except EOFError:
             return
-        outcome = trainer.run(task)
-        readable = not (isinstance(outcome, Failure) and outcome.fatal)
-        pipe.send((trainer.facts(task.fold) if facts_wanted and readable else None, outcome))
+        pipe.send(trainer.run(item) if isinstance(item, Task) else trainer.facts(item))
+
+
+def _answer(worker: _Worker) -> Any:
+    """Return what a process sent; None while it compiles, how it died if it has died."""
+    try:
+        return worker.pipe.recv()
+    except (EOFError, OSError):
+        worker.process.join()
+        return _Death(_obituary(worker.process.exitcode))
 
 
 def _obituary(code: int | None) -> str:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+import signal
 
 import pandas as pd
 import pytest
 
 from boostlist.cli import main
+from boostlist.evaluation import report
 from tests.evaluation.stubs import write_parts
 
 
@@ -62,6 +64,23 @@ def test_a_model_that_fails_is_reported_and_the_exit_code_says_so(data, tmp_path
     assert "linear:cs_rglist?C=-1: failed: ValueError: C must be finite and > 0, got -1" in done.out
     assert (tmp_path / "out" / "report.html").exists()
     assert done.err == ""
+
+
+def test_ctrl_c_while_the_report_is_written(data, tmp_path, capsys, monkeypatch):
+    def pressed(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        return embedded(*arguments)
+
+    embedded = report._embedded
+    monkeypatch.setattr(report, "_embedded", pressed)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    command = ["compare", str(data), "--models", "linear:listnet?C=1", "--folds", "1", "--out", str(tmp_path / "out")]
+    try:
+        assert main([*command, "--jobs", "1", "--quiet"]) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert "writing the report first; Ctrl-C again ends without it" in capsys.readouterr().err
+    assert (tmp_path / "out" / "report.html").read_text().endswith("</html>")
 
 
 @pytest.mark.parametrize(

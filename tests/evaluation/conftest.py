@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import contextlib
+import os
+import threading
+
 import pytest
 
-from boostlist.evaluation import experiment
+from boostlist.evaluation import experiment, workers
 from boostlist.evaluation.experiment import Plan, run
 from boostlist.evaluation.folds import find_source
 from boostlist.evaluation.panel import panel
@@ -16,37 +20,41 @@ def data(tmp_path_factory):
     return write_parts(tmp_path_factory.mktemp("data") / "small")
 
 
-class Here:
-    """Runs tasks in this process: what `Workers` does, without the seconds that each process takes to start."""
+class Threads:
+    """Lets `Workers` run threads in place of processes, which take seconds to start; all else of it is real."""
 
-    def __init__(self, trainer, jobs):
-        self.trainer = trainer
+    Pipe = staticmethod(workers._CONTEXT.Pipe)
 
-    def __enter__(self):
-        return self
+    class Process:
+        def __init__(self, target, args, daemon):
+            assert target is workers._work
+            pipe, self.trainer = args
+            # `Workers` closes its end of the pipe, of which a process would have a copy.
+            self.pipe = type(pipe)(os.dup(pipe.fileno()))
+            self.exitcode = None
 
-    def __exit__(self, *_):
-        pass
+        def start(self):
+            threading.Thread(target=self.work, daemon=True).start()
 
-    def run(self, tasks, facts_of, started, tick, compiling):
-        wanted = set(facts_of)
-        for task in tasks:
-            started(task)
-            outcome = self.trainer.run(task)
-            if task.fold in wanted and not getattr(outcome, "fatal", False):
-                wanted.discard(task.fold)
-                yield self.trainer.facts(task.fold)
-            yield task, outcome
+        def work(self):
+            with contextlib.suppress(OSError), self.pipe:
+                workers._serve(self.pipe, self.trainer)
+
+        def terminate(self):
+            """Do nothing: a thread ends when the other end of its pipe is closed."""
+
+        def join(self, timeout=None):
+            """Do nothing, for the same reason."""
 
 
 @pytest.fixture
 def stub_run(data, tmp_path, monkeypatch):
     """Return a function that runs an experiment with stub models and returns plan, store and outcome."""
     monkeypatch.setattr(experiment, "Trainer", StubTrainer)
-    workers = experiment.Workers
+    spawned = workers._CONTEXT
 
     def go(names, folder=None, jobs=1, fresh=False, folds=(1, 2), stream=None, processes=False, **changes):
-        monkeypatch.setattr(experiment, "Workers", workers if processes else Here)
+        monkeypatch.setattr(workers, "_CONTEXT", spawned if processes else Threads)
         models = tuple(panel(names))
         plan = Plan(find_source(data, folds), models, models[0], GRID, ("ndcg@10", "err"), "ndcg@10", **changes)
         store = Store(folder or tmp_path / "out", plan.identity, fresh)

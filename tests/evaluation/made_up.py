@@ -20,18 +20,18 @@ GRID = {
 QUERIES, FOLDS = 30, (1, 2, 3)
 
 
-def made_up(path, names=NAMES, queries=QUERIES, metrics=("ndcg@10", "err")) -> Outcome:
+def made_up(path, names=NAMES, queries=QUERIES, metrics=("ndcg@10", "err"), models=None, grid=GRID) -> Outcome:
     """Return an outcome in which a model has its `LEVEL` plus noise; 31 leaves are better by 0.01."""
-    models = tuple(panel(names))
+    models = models or tuple(panel(names))
     source = Source(path, "file", FOLDS)
-    plan = Plan(source, models, models[0], GRID, metrics, metrics[0])
+    plan = Plan(source, models, models[0], grid, metrics, metrics[0])
     outcome = Outcome(plan)
     for fold in FOLDS:
         rng = np.random.default_rng(fold)
         difficulty = 0.1 * rng.standard_normal(queries)
         outcome.facts[fold] = _facts(fold, queries)
         for model in models:
-            for i, setting in enumerate(settings(model, GRID)):
+            for i, setting in enumerate(settings(model, grid)):
                 base = LEVEL.get(model.name, 0.55) + 0.01 * i + difficulty
                 outcome.results.append(_result(model, fold, setting, base, rng, plan.measured))
     return outcome
@@ -44,6 +44,7 @@ def _facts(fold, queries):
         "queries": queries,
         "features": 10,
         "grades": {"0": 100, "1": 50},
+        "largest": 1.0,
         "without_relevant": 0,
         "shortest": 5,
         "median_length": 20.0,

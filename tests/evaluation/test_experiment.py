@@ -10,10 +10,15 @@ import time
 import numpy as np
 import pytest
 
-from boostlist.evaluation import experiment, storage
+from boostlist.datasets import RankingData, make_ranking, write_letor
+from boostlist.evaluation import experiment, interrupts, storage, tables
 from boostlist.evaluation.folds import find_source
+from boostlist.evaluation.grids import SMALL
+from boostlist.evaluation.panel import panel
+from boostlist.evaluation.report import write_report
 from boostlist.evaluation.storage import Store
 from boostlist.evaluation.summary import summarize
+from boostlist.evaluation.training import Trainer
 from boostlist.metrics import get
 from tests.evaluation.stubs import StubRanker
 
@@ -26,7 +31,7 @@ def test_every_model_fold_and_setting_has_its_file(stub_run):
     fold = plan.source.load(1)
     result = store.load("stub", 1, {"C": 1.0})
     # The stub scores by the first feature, so that what is stored can be computed without it.
-    np.testing.assert_allclose(result.test["err"], get("err").per_query(fold.test.X[:, 0], fold.test.queries))
+    np.testing.assert_allclose(result.test["ndcg@3"], get("ndcg@3").per_query(fold.test.X[:, 0], fold.test.queries))
     assert result.vali["ndcg@10"] == pytest.approx(get("ndcg@10").mean(fold.vali.X[:, 0], fold.vali.queries))
     assert result.history["gradient_norm"] == [1.0, 1e-3, 1e-6, 1e-9]
     facts = outcome.facts[2]
@@ -36,7 +41,7 @@ def test_every_model_fold_and_setting_has_its_file(stub_run):
     assert facts.relevant.tolist() == [(test.y[test.qid == int(q)] > 0).sum() for q in facts.qid]
 
 
-def test_processes_give_what_one_process_gives(stub_run, tmp_path):
+def test_processes_give_what_threads_give(stub_run, tmp_path):
     _, _, here = stub_run(["stub", "stub?noise=5"])
     _, _, there = stub_run(["stub", "stub?noise=5"], folder=tmp_path / "there", jobs=2, processes=True)
 
@@ -98,15 +103,82 @@ def test_a_process_that_dies_fails_its_task_alone(stub_run):
     ] * 2
 
 
-@pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
-def test_ctrl_c_ends_with_what_there_is(stub_run, monkeypatch):
+@pytest.mark.skipif(os.name == "nt", reason="sends SIGKILL")
+def test_a_fold_whose_first_process_dies_is_in_the_report(stub_run, tmp_path):
+    _, _, outcome = stub_run(["stub?mode=die", "stub"], folds=(1,), processes=True)
+    summary = summarize(outcome)
+    assert [entry.name for entry in summary.entries] == ["stub"]
+    assert len(tables.query_frame(summary)) == 8
+    assert write_report(summary, tmp_path).exists()
+
+
+def test_facts_that_are_missing_are_found_again(stub_run):
+    plan, store, _ = stub_run(["stub"])
+    (store.folder / "folds" / "fold2.npz").unlink()
+    _, _, outcome = stub_run(["stub"])
+    assert outcome.facts[2].qid.tolist() == [str(q) for q in np.unique(plan.source.load(2).test.qid)]
+    assert len(tables.query_frame(summarize(outcome))) == 16
+
+
+def test_err_is_on_the_scale_of_the_whole_data(stub_run, data, tmp_path):
+    # The largest grade is in one part alone: of two folds, one does not test on it.
+    plan, _, outcome = stub_run(["stub"], folds=(1, 2))
+    folds = {number: plan.source.load(number) for number in (1, 2)}
+    top = max(fold.train.y.max() for fold in folds.values())
+    parts = [part for number in (1, 2) for part in (folds[number].vali, folds[number].test)]
+    assert min(part.y.max() for part in parts) < top
+    for result in outcome.results:
+        for part, values in ((folds[result.fold].vali, None), (folds[result.fold].test, result.test["err"])):
+            order = np.argsort(-part.X[:, 0], kind="stable")
+            expected = [brute_force_err(part.y[order][part.qid[order] == q], top) for q in dict.fromkeys(part.qid)]
+            if values is None:
+                assert result.vali["err"] == pytest.approx(np.mean(expected))
+            else:
+                np.testing.assert_allclose(values, expected)
+
+
+def brute_force_err(grades, top):
+    """ERR of one query whose documents are in the order of their scores (Chapelle et al. 2009)."""
+    err, going_on = 0.0, 1.0
+    for rank, grade in enumerate(grades, 1):
+        satisfied = (2**grade - 1) / 2**top
+        err += going_on * satisfied / rank
+        going_on *= 1 - satisfied
+    return err
+
+
+def test_constant_features_are_called_that(tmp_path):
+    data = make_ranking(20, docs=4, n_features=10, seed=0)
+    still = RankingData(np.ones_like(data.X), data.y, data.qid)
+    path = write_letor(still, tmp_path / "still.txt")
+    models = tuple(panel(["lightgbm:cs_listmle"]))
+    plan = experiment.Plan(find_source(path, (1,)), models, models[0], SMALL, ("ndcg@10",), "ndcg@10")
+    task = plan.tasks()[0]
+    failure = Trainer(plan.source, plan.select, plan.measured).run(task)
+    assert failure.reason == (
+        "ValueError: each of the 10 features has the same value in all 51 documents of the training part: there is "
+        "nothing to learn from"
+    )
+
+
+@pytest.fixture
+def ctrl_c():
+    """Return a function that presses Ctrl-C, heard also where the tests were started to ignore it."""
+    if os.name == "nt":
+        pytest.skip("sends SIGINT")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield lambda: signal.raise_signal(signal.SIGINT)
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_ends_with_what_there_is(stub_run, monkeypatch, ctrl_c):
     before = threading.active_count()
     real = storage.Store.save
 
     def save_then_interrupt(self, result):
         real(self, result)
         if result.model == "stub?noise=5" and result.setting["C"] == 2.0:
-            signal.raise_signal(signal.SIGINT)
+            ctrl_c()
 
     monkeypatch.setattr(storage.Store, "save", save_then_interrupt)
     _, _, outcome = stub_run(["stub", "stub?noise=5"], folds=(1, 2, 3), processes=True)
@@ -116,6 +188,23 @@ def test_ctrl_c_ends_with_what_there_is(stub_run, monkeypatch):
     assert summary.folds == (1,)
     assert [entry.name for entry in summary.entries] == ["stub", "stub?noise=5"]
     assert threading.active_count() == before
+
+
+def test_ctrl_c_is_postponed_once(ctrl_c):
+    said = []
+    with interrupts.postponed(lambda: said.append("later")) as state:
+        assert not state.pressed
+        ctrl_c()
+        assert state.pressed
+        assert said == ["later"]
+        with pytest.raises(KeyboardInterrupt):
+            ctrl_c()
+    with pytest.raises(KeyboardInterrupt):
+        ctrl_c()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with interrupts.postponed() as state:
+        ctrl_c()
+    assert not state.pressed
 
 
 def test_a_full_disk_keeps_what_is_done(stub_run, monkeypatch):

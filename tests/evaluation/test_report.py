@@ -10,11 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from boostlist.evaluation import report
+from boostlist.evaluation import report, tables
+from boostlist.evaluation.panel import Model
 from boostlist.evaluation.report import breakdowns, default_pair, verdict, write_report
 from boostlist.evaluation.summary import summarize, wins_losses
 from boostlist.evaluation.svg import drawn
-from tests.evaluation.made_up import FOLDS, NAMES, QUERIES, made_up
+from boostlist.evaluation.training import Failure
+from tests.evaluation.made_up import FOLDS, GRID, NAMES, QUERIES, made_up
 
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (path := shutil.which(name))), None
@@ -37,12 +39,14 @@ class Balance(html.parser.HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.open, self.ids, self.addresses = [], [], []
+        self.open, self.ids, self.addresses, self.tags, self.attributes = [], [], [], [], []
 
     def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
         if tag not in VOID:
             self.open.append(tag)
         found = dict(attrs)
+        self.attributes += found
         if "id" in found:
             self.ids.append(found["id"])
         self.addresses += [value for name, value in attrs if name in ("src", "href", "xlink:href")]
@@ -93,6 +97,44 @@ def test_what_comes_from_outside_is_escaped(written):
     assert "letters &amp; &lt;more&gt;" in text
     assert "<more>" not in text
     assert "<x>" not in text
+
+
+ATTACK = """x"'><img src=x onerror=document.title='taken'></script><script>document.title='taken'</script>$x^#fe0001"""
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory):
+    """A page in which every text from outside is hostile: models, parameters, folder, query ids, reasons, command."""
+    folder = tmp_path_factory.mktemp("attack")
+    data = folder / f"{ATTACK.replace('/', '|')}.txt"
+    data.write_text("content")
+    losses = (
+        "lightgbm:lambdarank?extra=",
+        "lightgbm:cs_listmle?extra=",
+        "kernel:cs_listmle?kernel=",
+        "linear:wub?loss=",
+    )
+    models = tuple(Model(*name.partition("?")[0].split(":"), ((ATTACK, ATTACK),)) for name in losses)
+    outcome = made_up(data, models=models, grid={name: {**axes, ATTACK: [ATTACK]} for name, axes in GRID.items()})
+    outcome.trouble = ATTACK
+    for facts in outcome.facts.values():
+        facts.qid[:] = ATTACK
+        facts.parts["train"]["grades"][ATTACK] = 1
+    outcome.failures.append(Failure(outcome.plan.tasks()[-1], ATTACK))
+    outcome.results.pop()
+    return write_report(summarize(outcome), folder, command=ATTACK)
+
+
+def test_hostile_names_stay_text(attacked):
+    text = attacked.read_text(encoding="utf-8")
+    balance = Balance()
+    balance.feed(text)
+    assert balance.open == []
+    assert "img" not in balance.tags
+    assert balance.tags.count("script") == 2
+    assert not any(name.startswith("on") for name in balance.attributes)
+    # Names are in the figures as they are: neither a colour nor a formula is made of them.
+    assert text.count("$x^#fe0001</text>") > 5
 
 
 def test_figures_take_their_colours_and_font_from_the_page(written):
@@ -156,6 +198,31 @@ def test_breakdowns(written):
     assert cells[0].colour == pytest.approx(max(-1, min(1, difference / 0.05)))
 
 
+@pytest.mark.parametrize("errors", [1.95, 1.97])
+def test_bold_is_what_is_beyond_the_95_per_cent_of_a_normal_distribution(errors):
+    values = np.array([-1.0, 1.0, -1.0, 1.0]) * np.sqrt(3 / 4)  # standard deviation 1, so the standard error is 1/2
+    assert report._cell(values + errors / 2).sure == (errors > 1.96)
+    # Queries that do not count are not counted.
+    assert report._cell(np.append(values + errors / 2, [np.nan] * 12)).sure == (errors > 1.96)
+
+
+def test_queries_that_do_not_count(tmp_path):
+    data = tmp_path / "d.txt"
+    data.write_text("x")
+    outcome = made_up(data)
+    for result in outcome.results:
+        for values in result.test.values():
+            values[:10] = np.nan  # the ten shortest lists of each fold, and so a whole bin
+    summary = summarize(outcome)
+    assert f"Means over {len(FOLDS) * (QUERIES - 10)} test queries" in tables.footnote(summary)
+    by_length = breakdowns(summary)[0]
+    assert by_length.base[0] == by_length.rows[0][1][0].text == "–"
+    text = write_report(summary, tmp_path).read_text(encoding="utf-8")
+    content = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
+    assert content["values"]["ndcg@10"][0][9] is None
+    assert content["values"]["ndcg@10"][0][10] == pytest.approx(summary.entries[0].pooled("ndcg@10")[10], abs=1e-5)
+
+
 @pytest.mark.parametrize(
     "names",
     [
@@ -216,7 +283,7 @@ def browse(page, profile):
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
-def test_a_browser_opens_it_without_complaint(written, tmp_path):
+def test_a_browser_opens_it_without_complaint(written, attacked, tmp_path):
     page = written[1]
     dom, complaints = browse(page, tmp_path / "profile")
     assert complaints == []
@@ -225,6 +292,11 @@ def test_a_browser_opens_it_without_complaint(written, tmp_path):
     assert score.startswith("<b>lightgbm:cs_listmle</b> is better in <b>")
     assert dom.count("<option") == 2 * len(NAMES) + 2
     assert re.search(r"<th class=\"number\"><button", dom)
+
+    dom, complaints = browse(attacked, tmp_path / "attacked")
+    assert complaints == []
+    assert "<title>taken" not in dom
+    assert "<img" not in dom
 
     broken = tmp_path / "broken.html"
     broken.write_text(page.read_text(encoding="utf-8").replace('"use strict";', '"use strict"; undefined_name();', 1))

@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -9,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import boostlist
 from boostlist import Queries, metrics
 from boostlist.evaluation import significance
 
@@ -168,3 +171,11 @@ def test_table():
 def test_bad_input(a, b, message):
     with pytest.raises(ValueError, match=message):
         significance.compare(a, b)
+
+
+def test_it_is_reached_without_an_import_of_its_own():
+    code = "import boostlist; print(boostlist.evaluation.significance.holm([0.01, 0.04, 0.03]))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[0.03 0.06 0.06]\n"
+    with pytest.raises(AttributeError, match="has no attribute 'signficance'"):
+        _ = boostlist.evaluation.signficance

@@ -67,7 +67,8 @@
 
   function winLoss(figure, data, a, b, metric) {
     const x = data.values[metric][a], y = data.values[metric][b];
-    const order = x.map((_, q) => q).sort((p, q) => (x[q] - y[q]) - (x[p] - y[p]));
+    const counted = x.map((_, q) => q).filter((q) => x[q] !== null && y[q] !== null);
+    const order = counted.sort((p, q) => (x[q] - y[q]) - (x[p] - y[p]));
     const difference = order.map((q) => x[q] - y[q]);
     const wins = difference.filter((d) => d > 1e-9).length, losses = difference.filter((d) => d < -1e-9).length;
     const mean = difference.reduce((sum, d) => sum + d, 0) / difference.length;
