@@ -1,11 +1,24 @@
-"""Checks of parameters that losses, metrics and models have in common."""
+"""Checks of parameters that losses, metrics and models have in common, and warnings that point at the user's line."""
 
 from __future__ import annotations
 
 import difflib
 import operator
+import sys
+import warnings
 from collections.abc import Iterable
 from typing import get_args
+
+# A call may reach boostlist through these.
+_NOT_THE_USER = ("boostlist", "joblib", "lightgbm", "sklearn", "xgboost")
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn about the line outside boostlist, its hosts and scikit-learn from which the call came."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_THE_USER:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
 
 
 def check_choice(name: str, value: object, choices: object) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.model_selection import BaseCrossValidator
 
 from boostlist._typing import IntArray
-from boostlist.estimation import qid_column
+from boostlist.ranking_estimator import qid_column
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -10,15 +10,15 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from boostlist._typing import FloatArray, IntArray
+from boostlist._typing import FloatArray
 from boostlist.boosters.binding import HostLists
 from boostlist.boosters.defaults import as_objective, pointwise_share, with_pointwise
 from boostlist.boosters.hosts import Host, Job, Lists, TreeParameters, host
 from boostlist.boosters.objective import Objective
-from boostlist.estimation import RankingEstimator, qid_column, without_qid
+from boostlist.ranking_estimator import RankingEstimator, checked_weight, without_qid
 from boostlist.metrics import Metric
 from boostlist.metrics import get as get_metric
-from boostlist.queries import Queries, query_boundaries
+from boostlist.queries import Queries
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -274,7 +274,7 @@ class TreeRanker(RankingEstimator):
         method: str,
         batched: Any,
     ) -> Lists:
-        queries = self._read_queries(X, y, qid, group, None, method)
+        queries = self._read_queries(X, y, qid, group, method)
         if batched and (not isinstance(X, np.ndarray) or X.ndim != 2):
             raise ValueError(
                 f"batch_rows reads rows of an array, such as a memory-mapped one; X is a {type(X).__name__}"
@@ -308,27 +308,6 @@ class TreeRanker(RankingEstimator):
         check_is_fitted(self)
         return self._host.predict(self.booster_, self._read_features(X, "keep"), pred_contrib)
 
-    def rank(self, X: Any, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> IntArray:
-        """Return the rows in ranked order: query after query, in each the best row first, equal scores in row order.
-
-        Parameters
-        ----------
-        X, qid, group
-            As for ``fit``; with neither qid, group nor a column ``qid`` all rows are one query.
-        """
-        scores = self.predict(X)
-        ids = qid if qid is not None else qid_column(X)
-        if group is not None:
-            start = Queries.from_sizes(np.zeros(len(scores)), group).start
-        elif ids is not None:
-            start = query_boundaries(ids)
-        else:
-            start = np.array([0, len(scores)])
-        if start[-1] != len(scores):
-            raise ValueError(f"there are {start[-1]:,} query ids for {len(scores):,} rows")
-        query = np.repeat(np.arange(len(start) - 1), np.diff(start))
-        return np.lexsort((-scores, query))
-
     def save(self, path: PathLike) -> Path:
         """Write the model to a file that `boostlist.load` reads and, as it is, plain LightGBM or XGBoost too.
 
@@ -360,13 +339,7 @@ class TreeRanker(RankingEstimator):
 
 def _weighted(X: Any, queries: Queries, weight: ArrayLike) -> Lists:
     """Return lists with weights by query where they are equal within each, else by document."""
-    weight = np.asarray(weight, np.float64)
-    if weight.shape not in ((queries.n_documents,), (queries.n_queries,)):
-        raise ValueError(
-            f"sample_weight has shape {weight.shape}; give one weight for each of the {queries.n_documents:,} rows or "
-            f"for each of the {queries.n_queries:,} queries"
-        )
-    lists = HostLists(None, queries.labels, queries.sizes, weight)
+    lists = HostLists(None, queries.labels, queries.sizes, checked_weight(weight, queries))
     weighted, by_document = lists.queries(), lists.document_weight()
     return Lists(X, weighted) if by_document is None else Lists(X, queries, by_document)
 

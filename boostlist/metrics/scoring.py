@@ -23,7 +23,7 @@ class Scorer:
 
     def __call__(self, estimator: Any, X: Any, y: Any, qid: Any = None) -> float:
         """Return the mean of the metric over the queries of X, negated where lower is better."""
-        from boostlist.estimation import qid_column
+        from boostlist.ranking_estimator import qid_column
 
         qid = qid_column(X) if qid is None else qid
         if qid is None:

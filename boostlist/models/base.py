@@ -1,20 +1,31 @@
-"""What the parametric rankers share: a loss, a solver, and a record of the fit."""
+"""What the parametric rankers share: one `fit` for all, a loss, a solver, and a record of the fit.
+
+A ranker states its problem and hands over a solver at work on it; `fit` follows that to its end, and the ranker keeps
+what it needs of the last iterate. Parameters are fields of dataclasses, which give the constructor that scikit-learn
+expects: every parameter by name, and nothing but assignments.
+"""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from boostlist._typing import FloatArray
-from boostlist.checks import check_choice
-from boostlist.estimation import RankingEstimator
+from boostlist.checks import check_choice, warn
 from boostlist.losses import BoundLoss, Loss, registry
 from boostlist.persistence import Storable
 from boostlist.queries import Queries
-from boostlist.solvers import SOLVERS, Callback, Convergence, Design, Monitor, Problem, Stopped, refusal
+from boostlist.ranking_estimator import RankingEstimator
+from boostlist.solvers import SOLVERS, Callback, Design, Iterates, Limits, Problem, follow, refusal
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+SolverName = Literal["newton", "newton-cg", "lbfgs", "diagonal"]
 
 
 def as_loss(loss: str | Loss) -> Loss:
@@ -26,20 +37,93 @@ def as_loss(loss: str | Loss) -> Loss:
     return registry[loss]()
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ParametricRanker(RankingEstimator, Storable):
-    """Base of rankers that minimise a penalty plus (C/m) x the sum of query losses, m the number of queries."""
+    """Base of the parametric rankers.
 
-    C: float
-    tol: float
-    max_iter: int
-    verbose: bool
-    callback: Callback | None
-    convergence_: Convergence
+    A subclass has parameters as fields, the names of its fitted attributes in `_stored`, and four methods: `_problem`
+    checks parameters and states what is minimised, `_iterates` sets a solver to work on it, `_limits` says when it
+    ends, `_keep` sets the fitted attributes. None but the last changes the estimator.
+    """
+
+    verbose: bool = False
+    callback: Callback | None = None
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X
+            Features: an array, a CSR matrix, or a data frame, which may have a column ``qid``.
+        y
+            Label of each row, >= 0.
+        qid, group
+            Query of each row, or the number of rows of each query; neither if X is a data frame with a column ``qid``.
+        sample_weight
+            Weight of each query, or of each row: then the rows of a query must have the same, since a loss here is one
+            of the whole list. None means 1.
+        query_weight
+            The old name of `sample_weight`.
+        """
+        features, queries = self._read_training(X, y, qid, group, sample_weight, query_weight)
+        problem = self._problem(features, queries)
+        solution = follow(self._iterates(problem), self._limits(), bool(self.verbose), self.callback)
+        self._forget()
+        self._keep(problem, solution.w)
+        self.convergence_ = solution.convergence
+        if solution.interruption is not None:
+            raise solution.interruption
+        reason = solution.convergence.reason
+        if not reason.converged:
+            advice = f". {reason.remedy}" if reason.remedy else ""
+            warn(f"{type(self).__name__} has not converged: {solution.convergence.message}{advice}", ConvergenceWarning)
+        return self
+
+    def _forget(self) -> None:
+        """Remove what an earlier fit has left: with other parameters it may have set other attributes."""
+        for name in self._stored:
+            if hasattr(self, name):
+                delattr(self, name)
 
     @property
     def n_iter_(self) -> int:
         """Number of iterations of the fit."""
         return self.convergence_.n_iter
+
+    @abstractmethod
+    def _problem(self, X: Any, queries: Queries) -> Any:
+        """Check the parameters, and state what is minimised for training data."""
+
+    @abstractmethod
+    def _iterates(self, problem: Any) -> Iterates:
+        """Return a solver at work on a problem."""
+
+    @abstractmethod
+    def _limits(self) -> Limits:
+        """Return when the solver is to end."""
+
+    @abstractmethod
+    def _keep(self, problem: Any, w: FloatArray) -> None:
+        """Set the fitted attributes from the last iterate."""
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class PenalisedRanker(ParametricRanker):
+    """Base of rankers that minimise a penalty plus (C/m) x the sum of query losses, m the number of queries."""
+
+    C: float = 1.0
+    tol: float = 1e-8
+    max_iter: int = 1000
 
     def _bind(self, loss: Loss, queries: Queries) -> BoundLoss:
         """Bind a loss, after checks that concern the parameters and labels as a whole."""
@@ -48,47 +132,34 @@ class ParametricRanker(RankingEstimator, Storable):
         if not (self.tol >= 0 and self.max_iter >= 0):
             raise ValueError(f"tol and max_iter must not be negative, got tol={self.tol}, max_iter={self.max_iter}")
         if loss.traits.shift_invariant and len(queries.levels.label) == queries.n_queries:
-            warnings.warn(
-                "no query has documents of different grades, so there is no order to learn: all scores come out equal",
-                UserWarning,
-                stacklevel=4,
-            )
+            warn("no query has documents of different grades, so there is no order to learn: all scores come out equal")
         return loss.bind(queries)
 
-    def _monitor(self) -> Monitor:
-        return Monitor(self.tol, self.max_iter, bool(self.verbose), self.callback)
+    def _limits(self) -> Limits:
+        return Limits(self.tol, self.max_iter)
 
-    def _run(self, run: Callable[[Monitor], None], monitor: Monitor, keep: Callable[[FloatArray], None]) -> None:
-        """Run a solver to its end and keep its last iterate, also when the user interrupts it."""
-        try:
-            run(monitor)
-        except Stopped as stopped:
-            self._keep(monitor, stopped, keep)
-        except BaseException:
-            if monitor.iterations:
-                self._keep(monitor, Stopped("interrupted", converged=False), keep)
-            raise
-        if not self.convergence_.converged:
-            message = self.convergence_.message
-            remedy = "Raise max_iter or tol" if message.startswith("max_iter") else "Raise tol"
-            warnings.warn(
-                f"{type(self).__name__} has not converged: {message}. {remedy}, lower C, or scale the features",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
 
-    def _keep(self, monitor: Monitor, stopped: Stopped, keep: Callable[[FloatArray], None]) -> None:
-        keep(monitor.w)
-        self.convergence_ = monitor.record(stopped)
+@dataclass(eq=False, repr=False, kw_only=True)
+class DesignRanker(PenalisedRanker):
+    """Base of rankers whose scores are linear in the weights w of a design: 1/2 |w|^2 + (C/m) x loss(Phi w)."""
 
-    def _solve(
-        self, design: Design, loss: Loss, queries: Queries, solver: str, keep: Callable[[FloatArray], None]
-    ) -> None:
-        """Minimise 1/2 |w|^2 + (C/m) x loss over the weights w of a design."""
-        check_choice("solver", solver, tuple(SOLVERS))
-        if reason := refusal(solver, loss):
+    solver: SolverName = "newton"
+
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """Return the loss."""
+
+    @abstractmethod
+    def _design(self, X: Any, queries: Queries) -> Design:
+        """Return the design of training data."""
+
+    def _problem(self, X: Any, queries: Queries) -> Problem:
+        check_choice("solver", self.solver, tuple(SOLVERS))
+        loss = self._loss()
+        if reason := refusal(self.solver, loss):
             raise ValueError(reason)
         bound = self._bind(loss, queries)
-        problem = Problem(design, bound, self.C / queries.n_queries)
-        start = np.zeros(design.n_columns)
-        self._run(lambda monitor: SOLVERS[solver](problem, start, monitor), self._monitor(), keep)
+        return Problem(self._design(X, queries), bound, self.C / queries.n_queries)
+
+    def _iterates(self, problem: Problem) -> Iterates:
+        return SOLVERS[self.solver].iterates(problem, np.zeros(problem.design.n_columns))

@@ -13,13 +13,15 @@ kernel that is not positive definite, such as tanh, have no norm at all.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 
 from boostlist._typing import FloatArray, IntArray
 from boostlist.checks import check_choice
-from boostlist.models.base import ParametricRanker, as_loss
+from boostlist.losses import Loss
+from boostlist.models.base import DesignRanker, as_loss
 from boostlist.models.kernels import (
     USED,
     KernelFunction,
@@ -30,14 +32,8 @@ from boostlist.models.kernels import (
     row_ranges,
     setting_parameters,
 )
-from boostlist.models.linear import SolverName
 from boostlist.queries import Queries
-from boostlist.solvers import Callback, MatrixDesign, TransformedDesign
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from boostlist.losses import Loss
+from boostlist.solvers import Design, MatrixDesign, Problem, TransformedDesign
 
 # Up to so many training documents, all of them are the basis; beyond, so many landmarks.
 _FEW, _LANDMARKS = 2_000, 500
@@ -45,35 +41,61 @@ _FEW, _LANDMARKS = 2_000, 500
 _RANK = 1e-10
 
 
-class KernelMachine(ParametricRanker):
+class KernelDesign(TransformedDesign):
+    """The kernel between documents and a basis, transformed so that the penalty is 1/2 |w|^2.
+
+    Parameters
+    ----------
+    K, T
+        The kernel, a column for each document of the basis, and the transformation.
+    basis
+        The documents x_l.
+    parameters
+        Parameters of the kernel.
+    """
+
+    def __init__(self, K: FloatArray, T: FloatArray, basis: Any, parameters: dict[str, float]) -> None:
+        super().__init__(MatrixDesign(K), T)
+        self.basis = basis
+        self.parameters = parameters
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KernelMachine(DesignRanker):
     """What rankers with a kernel share: parameters of the kernel, basis documents, training and prediction."""
 
-    kernel: Any
-    setting: Setting
-    n_landmarks: int | None
-    landmarks: str
-    solver: str
-    random_state: int | None
+    kernel: Any = "gaussian"
+    setting: Setting = "median"
+    s: float | None = None
+    gamma: float | None = None
+    a: float | None = None
+    b: float | None = None
+    degree: float | None = None
+    n_landmarks: int | None = None
+    landmarks: Literal["balanced", "kmeans++"] = "balanced"
+    random_state: int | None = None
 
-    def _fit_kernel(self, X: Any, queries: Queries, loss: Loss) -> None:
+    def _design(self, X: Any, queries: Queries) -> Design:
         rng = np.random.default_rng(self.random_state)
-        self._set_parameters(X, rng)
+        parameters = self._chosen_parameters(X, rng)
         rows = self._basis_rows(X, queries, rng)
-        self.basis_ = X[rows].astype(np.float64, copy=False)
-        function = self._function()
-        K_ll = kernel_matrix(function, self.basis_, self.basis_)
-        K = kernel_matrix(function, X, self.basis_) if len(rows) < X.shape[0] else K_ll
+        basis = X[rows].astype(np.float64, copy=False)
+        function = self._function(parameters)
+        K_ll = kernel_matrix(function, basis, basis)
+        K = kernel_matrix(function, X, basis) if len(rows) < X.shape[0] else K_ll
         with np.errstate(over="ignore", invalid="ignore"):
             finite = np.isfinite(K.sum() + K_ll.sum())
         if not finite:
             raise ValueError(f"kernel {self.kernel!r} is not finite on these features; scale them first")
         # The thesis steps along single theta_l; everything else wants the penalty to be 1/2 |w|^2.
         T = np.eye(len(rows)) if self.solver == "diagonal" else _whitening(K_ll)
+        return KernelDesign(K, T, basis, parameters)
 
-        def keep(w: FloatArray) -> None:
-            self.dual_coef_ = T @ w
-
-        self._solve(TransformedDesign(MatrixDesign(K), T), loss, queries, self.solver, keep)
+    def _keep(self, problem: Problem, w: FloatArray) -> None:
+        design = problem.design
+        assert isinstance(design, KernelDesign)
+        self.dual_coef_, self.basis_ = design.T @ w, design.basis
+        self._parameters = np.array(list(design.parameters.values()), dtype=np.float64)
 
     @property
     def kernel_parameters_(self) -> dict[str, float]:
@@ -84,11 +106,10 @@ class KernelMachine(ParametricRanker):
             raise AttributeError(f"this {type(self).__name__} was not fitted with a kernel")
         return dict(zip(names, parameters.tolist(), strict=True))
 
-    def _set_parameters(self, X: Any, rng: np.random.Generator) -> None:
+    def _chosen_parameters(self, X: Any, rng: np.random.Generator) -> dict[str, float]:
         check_choice("setting", self.setting, Setting)
         if callable(self.kernel):
-            self._parameters = np.zeros(0)
-            return
+            return {}
         check_choice("kernel", self.kernel, KernelName)
         values = setting_parameters(self.setting, self.kernel, X, rng)
         for name in values:
@@ -96,12 +117,12 @@ class KernelMachine(ParametricRanker):
             if given is not None:
                 if not np.isfinite(given) or (name in ("s", "gamma", "degree") and given <= 0):
                     raise ValueError(f"{name} must be finite{'' if name in 'ab' else ' and > 0'}, got {given}")
-                values[name] = given
-        self._parameters = np.array(list(values.values()), dtype=np.float64)
+                values[name] = float(given)
+        return values
 
-    def _function(self) -> KernelFunction:
+    def _function(self, parameters: dict[str, float]) -> KernelFunction:
         if not callable(self.kernel):
-            return kernel_function(self.kernel, self.kernel_parameters_)
+            return kernel_function(self.kernel, parameters)
         function: KernelFunction = self.kernel
         return function
 
@@ -120,14 +141,17 @@ class KernelMachine(ParametricRanker):
             return np.sort(rows).astype(np.int64)
         return _balanced(queries, wanted, rng)
 
-    def _kernel_scores(self, features: Any) -> FloatArray:
-        function = self._function()
+    def predict(self, X: Any) -> FloatArray:
+        """Return the score of each row; a higher score ranks further up. Memory stays within a block of rows."""
+        features = self._read_features(X)
+        function = self._function(self.kernel_parameters_)
         f = np.empty(features.shape[0])
         for lo, hi in row_ranges(len(f), len(self.dual_coef_)):
             f[lo:hi] = function(features[lo:hi].astype(np.float64, copy=False), self.basis_) @ self.dual_coef_
         return f
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KernelRanker(KernelMachine):
     """Kernel ranking function f(x) = sum_l theta_l K(x, x_l), trained to the optimum of a loss.
 
@@ -190,67 +214,10 @@ class KernelRanker(KernelMachine):
 
     _stored = ("dual_coef_", "basis_", "_parameters")
 
-    def __init__(
-        self,
-        loss: str | Loss = "cs_listmle",
-        *,
-        kernel: KernelName | KernelFunction = "gaussian",
-        setting: Setting = "median",
-        s: float | None = None,
-        gamma: float | None = None,
-        a: float | None = None,
-        b: float | None = None,
-        degree: float | None = None,
-        C: float = 1.0,
-        n_landmarks: int | None = None,
-        landmarks: Literal["balanced", "kmeans++"] = "balanced",
-        solver: SolverName = "newton",
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        verbose: bool = False,
-        callback: Callback | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.loss = loss
-        self.kernel = kernel
-        self.setting = setting
-        self.s = s
-        self.gamma = gamma
-        self.a = a
-        self.b = b
-        self.degree = degree
-        self.C = C
-        self.n_landmarks = n_landmarks
-        self.landmarks = landmarks
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.callback = callback
-        self.random_state = random_state
+    loss: str | Loss = field(default="cs_listmle", kw_only=False)
 
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        qid: ArrayLike | None = None,
-        group: ArrayLike | None = None,
-        query_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Train.
-
-        Parameters
-        ----------
-        X, y, qid, group, query_weight
-            As for `LinearRanker.fit`.
-        """
-        features, queries = self._read_training(X, y, qid, group, query_weight)
-        self._fit_kernel(features, queries, as_loss(self.loss))
-        return self
-
-    def predict(self, X: Any) -> FloatArray:
-        """Return the score of each row; a higher score ranks further up. Memory stays within a block of rows."""
-        return self._kernel_scores(self._read_features(X))
+    def _loss(self) -> Loss:
+        return as_loss(self.loss)
 
 
 def _whitening(K: FloatArray) -> FloatArray:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self
+from dataclasses import dataclass, field
+from typing import Any
 
 from boostlist._typing import FloatArray
-from boostlist.models.base import ParametricRanker, as_loss
-from boostlist.solvers import Callback, MatrixDesign
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from boostlist.losses import Loss
-
-SolverName = Literal["newton", "newton-cg", "lbfgs", "diagonal"]
+from boostlist.losses import Loss
+from boostlist.models.base import DesignRanker, as_loss
+from boostlist.queries import Queries
+from boostlist.solvers import MatrixDesign, Problem
 
 
-class LinearRanker(ParametricRanker):
+@dataclass(eq=False, repr=False, kw_only=True)
+class LinearRanker(DesignRanker):
     """Linear ranking function f(x) = w'x, trained to the optimum of a loss.
 
     It minimises
@@ -74,51 +71,15 @@ class LinearRanker(ParametricRanker):
 
     _stored = ("coef_",)
 
-    def __init__(
-        self,
-        loss: str | Loss = "cs_rglist",
-        *,
-        C: float = 1.0,
-        solver: SolverName = "newton",
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        verbose: bool = False,
-        callback: Callback | None = None,
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.callback = callback
+    loss: str | Loss = field(default="cs_rglist", kw_only=False)
 
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        qid: ArrayLike | None = None,
-        group: ArrayLike | None = None,
-        query_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Train.
+    def _loss(self) -> Loss:
+        return as_loss(self.loss)
 
-        Parameters
-        ----------
-        X
-            Features: an array, a CSR matrix, or a data frame, which may have a column ``qid``.
-        y
-            Label of each row, >= 0.
-        qid, group
-            Query of each row, or the number of rows of each query; neither if X is a data frame with a column ``qid``.
-        query_weight
-            Weight of each query; None means 1.
-        """
-        features, queries = self._read_training(X, y, qid, group, query_weight)
-        self._solve(MatrixDesign(features), as_loss(self.loss), queries, self.solver, self._keep_coef)
-        return self
+    def _design(self, X: Any, queries: Queries) -> MatrixDesign:
+        return MatrixDesign(X)
 
-    def _keep_coef(self, w: FloatArray) -> None:
+    def _keep(self, problem: Problem, w: FloatArray) -> None:
         self.coef_ = w
 
     def predict(self, X: Any) -> FloatArray:

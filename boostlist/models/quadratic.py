@@ -11,20 +11,17 @@ The sums of u, u^2 and u (y - ybar) over all documents, for all pairs (j, k) at 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from boostlist._typing import FloatArray, IntArray
-from boostlist.models.base import ParametricRanker, as_loss
+from boostlist.losses import Loss
+from boostlist.models.base import DesignRanker, as_loss
 from boostlist.models.kernels import row_ranges
-from boostlist.models.linear import SolverName
-from boostlist.solvers import Callback, Design, MatrixDesign
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from boostlist.losses import Loss
+from boostlist.queries import Queries
+from boostlist.solvers import Design, MatrixDesign, Problem
 
 # A variance below this part of the mean square is rounding.
 _CONSTANT = 1e-12
@@ -81,7 +78,8 @@ def product_correlations(X: Any, y: FloatArray) -> FloatArray:
     return correlation
 
 
-class QuadraticRanker(ParametricRanker):
+@dataclass(eq=False, repr=False, kw_only=True)
+class QuadraticRanker(DesignRanker):
     """Quadratic ranking function f(x) = w'x + x'Cx, with C restricted to products that go with the labels.
 
     All features are kept, and the products x_j x_k, j <= k, whose correlation with the label is at least `rho` in
@@ -113,53 +111,21 @@ class QuadraticRanker(ParametricRanker):
 
     _stored = ("coef_", "pairs_")
 
-    def __init__(
-        self,
-        loss: str | Loss = "pairwise_logistic",
-        *,
-        rho: float = 0.15,
-        C: float = 1.0,
-        solver: SolverName = "newton",
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        verbose: bool = False,
-        callback: Callback | None = None,
-    ) -> None:
-        self.loss = loss
-        self.rho = rho
-        self.C = C
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.callback = callback
+    loss: str | Loss = field(default="pairwise_logistic", kw_only=False)
+    rho: float = 0.15
 
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        qid: ArrayLike | None = None,
-        group: ArrayLike | None = None,
-        query_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Choose the products, and train.
+    def _loss(self) -> Loss:
+        return as_loss(self.loss)
 
-        Parameters
-        ----------
-        X, y, qid, group, query_weight
-            As for `LinearRanker.fit`.
-        """
+    def _design(self, X: Any, queries: Queries) -> ProductDesign:
         if not 0 <= self.rho <= 1:
             raise ValueError(f"rho must be between 0 and 1, got {self.rho}")
-        features, queries = self._read_training(X, y, qid, group, query_weight)
-        correlation = np.triu(np.abs(product_correlations(features, queries.labels)))
-        self.pairs_ = np.argwhere((correlation >= self.rho) & (correlation > 0))
-        design = ProductDesign(features, self.pairs_)
-        self._solve(design, as_loss(self.loss), queries, self.solver, self._keep_coef)
-        return self
+        correlation = np.triu(np.abs(product_correlations(X, queries.labels)))
+        return ProductDesign(X, np.argwhere((correlation >= self.rho) & (correlation > 0)))
 
-    def _keep_coef(self, w: FloatArray) -> None:
-        self.coef_ = w
+    def _keep(self, problem: Problem, w: FloatArray) -> None:
+        assert isinstance(problem.design, ProductDesign)
+        self.coef_, self.pairs_ = w, problem.design.pairs
 
     def predict(self, X: Any) -> FloatArray:
         """Return the score of each row; a higher score ranks further up."""

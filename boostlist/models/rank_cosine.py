@@ -19,19 +19,16 @@ stage H = 0, and the length of alpha does not matter: alpha = +-1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from boostlist._typing import FloatArray
 from boostlist.models.base import ParametricRanker
 from boostlist.queries import Queries
-from boostlist.solvers import Callback, MatrixDesign, Monitor, Stopped
+from boostlist.solvers import Iterate, Iterates, Limits, MatrixDesign, Reason
 from boostlist.solvers.design import whole_queries
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 _REPEATS = 10
 _BLOCK_ROWS = 4_096
@@ -56,6 +53,10 @@ class _Candidates:
         """Return eq. 12 for a step of each candidate; a query whose scores are all 0 counts 1/2."""
         along = self.gH + alpha * self.gh
         return np.asarray(self.weight @ (0.5 * (1 - along * self._inverse_norm(alpha))))
+
+    def current_loss(self) -> float:
+        """Return eq. 12 without a step."""
+        return float(self.loss(np.zeros(self.gh.shape[1]))[0])
 
     def _inverse_norm(self, alpha: FloatArray) -> FloatArray:
         square = np.maximum(self.HH + alpha * (2 * self.Hh + alpha * self.hh), 0.0)
@@ -98,6 +99,7 @@ class _Candidates:
         return np.asarray((low + high) / 2)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RankCosineRanker(ParametricRanker):
     """Additive ranking function f(x) = sum_t alpha_t h_t(x) over single features h, chosen stage by stage.
 
@@ -130,70 +132,65 @@ class RankCosineRanker(ParametricRanker):
 
     _stored = ("coef_", "intercept_", "stages_", "alphas_")
 
-    def __init__(self, *, n_stages: int = 100, verbose: bool = False, callback: Callback | None = None) -> None:
-        self.n_stages = n_stages
-        self.verbose = verbose
-        self.callback = callback
+    n_stages: int = 100
 
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        qid: ArrayLike | None = None,
-        group: ArrayLike | None = None,
-        query_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Train.
-
-        Parameters
-        ----------
-        X, y, qid, group, query_weight
-            As for `LinearRanker.fit`.
-        """
+    def _problem(self, X: Any, queries: Queries) -> _Stages:
         if self.n_stages < 1:
             raise ValueError(f"n_stages must be at least 1, got {self.n_stages}")
-        features, queries = self._read_training(X, y, qid, group, query_weight)
-        scaled = _Scaled(features, queries)
         if not np.any(queries.labels):
             raise ValueError("no document is relevant: the cosine with labels that are all 0 is not defined")
-        stages: list[int] = []
-        alphas: list[float] = []
+        return _Stages(_Scaled(X, queries), self.n_stages)
 
-        def run(monitor: Monitor) -> None:
-            self._add_stages(scaled, stages, alphas, monitor)
+    def _iterates(self, problem: _Stages) -> Iterates:
+        return problem.iterates()
 
-        def keep(w: FloatArray) -> None:
-            self.coef_ = w * scaled.factor
-            self.intercept_ = -float(self.coef_ @ scaled.low)
-            self.stages_, self.alphas_ = np.array(stages, np.int64), np.array(alphas)
+    def _limits(self) -> Limits:
+        return Limits()
 
-        self._run(run, Monitor(0.0, self.n_stages + 1, bool(self.verbose), self.callback), keep)
-        return self
-
-    def _add_stages(self, scaled: _Scaled, stages: list[int], alphas: list[float], monitor: Monitor) -> None:
-        w, H = np.zeros(scaled.design.n_columns), np.zeros(scaled.design.n_rows)
-        candidates = scaled.candidates(H)
-        loss = float(candidates.loss(np.zeros_like(w))[0])
-        least = _ROUNDING * loss
-        monitor(w, loss, np.nan)
-        while len(stages) < self.n_stages:
-            alpha = candidates.best_steps()
-            best = int(np.argmin(candidates.loss(alpha)))
-            H = H + alpha[best] * scaled.column(best)
-            # From the new scores themselves: |H + alpha h|^2 as a sum of three terms may cancel.
-            candidates = scaled.candidates(H, candidates)
-            previous, loss = loss, float(candidates.loss(np.zeros_like(w))[0])
-            if not loss < previous - least:
-                raise Stopped("no feature lowers the loss any further", converged=True)
-            stages.append(best)
-            alphas.append(float(alpha[best]))
-            w[best] += alpha[best]
-            monitor(w, loss, np.nan)
-        raise Stopped(f"n_stages={self.n_stages} done", converged=True)
+    def _keep(self, problem: _Stages, w: FloatArray) -> None:
+        scaled = problem.scaled
+        self.stages_, self.alphas_ = np.array(problem.features[: len(w)], np.int64), w
+        self.coef_ = np.zeros(len(scaled.low))
+        np.add.at(self.coef_, self.stages_, w)
+        self.coef_ *= scaled.factor
+        self.intercept_ = -float(self.coef_ @ scaled.low)
 
     def predict(self, X: Any) -> FloatArray:
         """Return the score of each row; a higher score ranks further up."""
         return MatrixDesign(self._read_features(X)).scores(self.coef_) + self.intercept_
+
+
+@dataclass(eq=False)
+class _Stages:
+    """The stages of a fit: features chosen so far, and the candidates that they are chosen from.
+
+    The weights w of an iterate are the coefficients alpha of the stages so far.
+    """
+
+    scaled: _Scaled
+    n_stages: int
+    features: list[int] = field(default_factory=list)
+
+    def iterates(self) -> Iterates:
+        """Add stages while they lower the loss."""
+        H, w = np.zeros(self.scaled.design.n_rows), np.zeros(0)
+        candidates = self.scaled.candidates(H)
+        loss = candidates.current_loss()
+        least = _ROUNDING * loss
+        yield Iterate(w, loss)
+        while len(w) < self.n_stages:
+            alpha = candidates.best_steps()
+            best = int(np.argmin(candidates.loss(alpha)))
+            H = H + alpha[best] * self.scaled.column(best)
+            # From the new scores themselves: |H + alpha h|^2 as a sum of three terms may cancel.
+            candidates = self.scaled.candidates(H, candidates)
+            previous, loss = loss, candidates.current_loss()
+            if not loss < previous - least:
+                return Reason.NO_STAGE
+            self.features.append(best)
+            w = np.append(w, alpha[best])
+            yield Iterate(w, loss)
+        return Reason.ALL_STAGES
 
 
 class _Scaled:

@@ -14,24 +14,21 @@ each in O(n log n) for a query of n documents.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 
 from boostlist._typing import FloatArray
-from boostlist.losses.base import Traits
+from boostlist.losses.base import Loss, Traits
 from boostlist.losses.pairwise import Pairwise
 from boostlist.losses.pairwise_hinge import centred, violation_sums, workspace
 from boostlist.losses.pairwise_loops import gather
 from boostlist.losses.weights import Normalizer, PairWeights
+from boostlist.models.base import SolverName
 from boostlist.models.kernel import KernelMachine
-from boostlist.models.kernels import KernelFunction, KernelName, Setting
-from boostlist.models.linear import SolverName
 from boostlist.parallel import compiled, longest
-from boostlist.solvers import Callback, MatrixDesign
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+from boostlist.queries import Queries
+from boostlist.solvers import Design, MatrixDesign, Problem
 
 
 @compiled
@@ -102,6 +99,7 @@ class UnitMarginHinge(Pairwise):
     hessp_loop = staticmethod(_unit_margin_hessp)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RankSVM(KernelMachine):
     """Support vector machine for ranking: squared hinge over pairs, linear or with a kernel.
 
@@ -145,76 +143,27 @@ class RankSVM(KernelMachine):
 
     _stored = ("coef_", "dual_coef_", "basis_", "_parameters")
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        normalize: Literal["pairs", "documents"] | None = None,
-        kernel: Literal["linear"] | KernelName | KernelFunction = "linear",
-        setting: Setting = "median",
-        s: float | None = None,
-        gamma: float | None = None,
-        a: float | None = None,
-        b: float | None = None,
-        degree: float | None = None,
-        n_landmarks: int | None = None,
-        landmarks: Literal["balanced", "kmeans++"] = "balanced",
-        solver: SolverName = "newton-cg",
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        verbose: bool = False,
-        callback: Callback | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.C = C
-        self.normalize = normalize
-        self.kernel = kernel
-        self.setting = setting
-        self.s = s
-        self.gamma = gamma
-        self.a = a
-        self.b = b
-        self.degree = degree
-        self.n_landmarks = n_landmarks
-        self.landmarks = landmarks
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.callback = callback
-        self.random_state = random_state
+    normalize: Literal["pairs", "documents"] | None = None
+    kernel: Any = "linear"
+    solver: SolverName = "newton-cg"
 
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        qid: ArrayLike | None = None,
-        group: ArrayLike | None = None,
-        query_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Train.
+    def _loss(self) -> Loss:
+        return UnitMarginHinge(normalize=self.normalize)
 
-        Parameters
-        ----------
-        X, y, qid, group, query_weight
-            As for `LinearRanker.fit`.
-        """
-        features, queries = self._read_training(X, y, qid, group, query_weight)
-        loss = UnitMarginHinge(normalize=self.normalize)
+    def _design(self, X: Any, queries: Queries) -> Design:
+        return MatrixDesign(X) if self.kernel == "linear" else super()._design(X, queries)
+
+    def _keep(self, problem: Problem, w: FloatArray) -> None:
         if self.kernel == "linear":
-            self._parameters = np.zeros(0)
-            self._solve(MatrixDesign(features), loss, queries, self.solver, self._keep_coef)
+            self.coef_ = w
         else:
-            self._fit_kernel(features, queries, loss)
-        return self
+            super()._keep(problem, w)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_" if self.kernel == "linear" else "dual_coef_")
 
-    def _keep_coef(self, w: FloatArray) -> None:
-        self.coef_ = w
-
     def predict(self, X: Any) -> FloatArray:
         """Return the score of each row; a higher score ranks further up."""
-        features = self._read_features(X)
-        return MatrixDesign(features).scores(self.coef_) if self.kernel == "linear" else self._kernel_scores(features)
+        if self.kernel == "linear":
+            return MatrixDesign(self._read_features(X)).scores(self.coef_)
+        return super().predict(X)

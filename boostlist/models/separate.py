@@ -19,34 +19,35 @@ is not convex; L-BFGS finds a local optimum that depends on the seed.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Literal, Self
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import expit
 
 from boostlist._typing import FloatArray
 from boostlist.checks import check_choice
-from boostlist.models.base import ParametricRanker, as_loss
+from boostlist.losses import BoundLoss, Loss
+from boostlist.models.base import PenalisedRanker, as_loss
 from boostlist.models.kernels import row_ranges
-from boostlist.solvers import Callback, MatrixDesign, Monitor, minimize_lbfgs
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from boostlist.losses import Loss
+from boostlist.queries import Queries
+from boostlist.solvers import Iterates, MatrixDesign, minimize_lbfgs
 
 Activation = Literal["sigmoid", "tanh"]
 
 
-class SeparateRanker(ParametricRanker):
+@dataclass(eq=False, repr=False, kw_only=True)
+class SeparateRanker(PenalisedRanker):
     """What both share: the split of the columns, the matrices A and B, and training by L-BFGS."""
 
     _stored = ("A_", "B_")
 
-    loss: str | Loss
-    n_query_features: int | None
-    d: int
-    random_state: int | None
+    loss: str | Loss = field(default="multiclass_logistic", kw_only=False)
+    n_query_features: int | None = None
+    d: int = 10
+    C: float = 100.0
+    tol: float = 1e-3
+    random_state: int | None = None
 
     @abstractmethod
     def _scores(self, U: FloatArray, V: FloatArray) -> FloatArray:
@@ -60,56 +61,22 @@ class SeparateRanker(ParametricRanker):
     def _check(self) -> None:
         """Check the parameters of the functional."""
 
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        qid: ArrayLike | None = None,
-        group: ArrayLike | None = None,
-        query_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Train.
-
-        Parameters
-        ----------
-        X
-            Features, those of the query in the first columns: an array, a CSR matrix, or a data frame.
-        y, qid, group, query_weight
-            As for `LinearRanker.fit`.
-        """
-        features, queries = self._read_training(X, y, qid, group, query_weight)
+    def _problem(self, X: Any, queries: Queries) -> _Problem:
         self._check()
         if self.d < 1:
             raise ValueError(f"d must be at least 1, got {self.d}")
-        Q, Z = self._split(features)
-        bound = self._bind(as_loss(self.loss), queries)
-        c = self.C / queries.n_queries
+        Q, Z = self._split(X)
+        return _Problem(self, Q, Z, self._bind(as_loss(self.loss), queries), self.C / queries.n_queries)
+
+    def _iterates(self, problem: _Problem) -> Iterates:
         rng = np.random.default_rng(self.random_state)
-        shapes = (Q.n_columns, self.d), (Z.n_columns, self.d)
         # Small enough for the penalty not to rule the first steps, yet away from the saddle at 0.
-        start = 0.1 * rng.standard_normal((Q.n_columns + Z.n_columns) * self.d)
+        start = 0.1 * rng.standard_normal((problem.Q.n_columns + problem.Z.n_columns) * self.d)
+        return minimize_lbfgs(problem.value_gradient, start)
 
-        def matrices(w: FloatArray) -> tuple[FloatArray, FloatArray]:
-            cut = shapes[0][0] * self.d
-            return w[:cut].reshape(shapes[0]), w[cut:].reshape(shapes[1])
-
-        def value_gradient(w: FloatArray) -> tuple[float, FloatArray]:
-            A, B = matrices(w)
-            U, V = _product(Q, A), _product(Z, B)
-            value, slope = bound.value_gradient(self._scores(U, V))
-            dU, dV = self._slopes(U, V)
-            dA, dB = _back(Q, slope[:, None] * dU), _back(Z, slope[:, None] * dV)
-            return 0.5 * float(w @ w) + c * value, w + c * np.concatenate([dA.ravel(), dB.ravel()])
-
-        def run(monitor: Monitor) -> None:
-            minimize_lbfgs(value_gradient, start, monitor)
-
-        def keep(w: FloatArray) -> None:
-            A, B = matrices(w)
-            self.A_, self.B_ = A.T.copy(), B.T.copy()
-
-        self._run(run, self._monitor(), keep)
-        return self
+    def _keep(self, problem: _Problem, w: FloatArray) -> None:
+        A, B = problem.matrices(w)
+        self.A_, self.B_ = A.T.copy(), B.T.copy()
 
     def _split(self, X: Any) -> tuple[MatrixDesign, MatrixDesign]:
         n, columns = self.n_query_features, X.shape[1]
@@ -124,6 +91,31 @@ class SeparateRanker(ParametricRanker):
         """Return the score of each row; a higher score ranks further up."""
         Q, Z = self._split(self._read_features(X))
         return self._scores(_product(Q, self.A_.T), _product(Z, self.B_.T))
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """What is minimised over w, the entries of A' and B'."""
+
+    ranker: SeparateRanker
+    Q: MatrixDesign
+    Z: MatrixDesign
+    bound: BoundLoss
+    c: float
+
+    def matrices(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return A' and B'."""
+        A, B = np.split(w.reshape(-1, self.ranker.d), [self.Q.n_columns])
+        return A, B
+
+    def value_gradient(self, w: FloatArray) -> tuple[float, FloatArray]:
+        """Return 1/2 |w|^2 + c x the loss, and its gradient."""
+        A, B = self.matrices(w)
+        U, V = _product(self.Q, A), _product(self.Z, B)
+        value, slope = self.bound.value_gradient(self.ranker._scores(U, V))
+        dU, dV = self.ranker._slopes(U, V)
+        dA, dB = _back(self.Q, slope[:, None] * dU), _back(self.Z, slope[:, None] * dV)
+        return 0.5 * float(w @ w) + self.c * value, w + self.c * np.concatenate([dA.ravel(), dB.ravel()])
 
 
 def _product(design: MatrixDesign, M: FloatArray) -> FloatArray:
@@ -146,6 +138,7 @@ def _back(design: MatrixDesign, V: FloatArray) -> FloatArray:
     return out
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BilinearRanker(SeparateRanker):
     """Bilinear ranking function f(q, z) = sigma(A q)'B z of query features q and document features z.
 
@@ -184,30 +177,7 @@ class BilinearRanker(SeparateRanker):
     Tran, Phung, Venkatesh: Learning rank functionals: an empirical study. 2011. Eq. 2, table 4.
     """
 
-    def __init__(
-        self,
-        loss: str | Loss = "multiclass_logistic",
-        *,
-        n_query_features: int | None = None,
-        d: int = 10,
-        activation: Activation = "sigmoid",
-        C: float = 100.0,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        verbose: bool = False,
-        callback: Callback | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.loss = loss
-        self.n_query_features = n_query_features
-        self.d = d
-        self.activation = activation
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.callback = callback
-        self.random_state = random_state
+    activation: Activation = "sigmoid"
 
     def _check(self) -> None:
         check_choice("activation", self.activation, Activation)
@@ -223,6 +193,7 @@ class BilinearRanker(SeparateRanker):
         return V * (S * (1 - S) if self.activation == "sigmoid" else 1 - S * S), S
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DistanceRanker(SeparateRanker):
     """Ranking function f(q, z) = -|A q - B z|^2 / tau of query features q and document features z.
 
@@ -247,30 +218,7 @@ class DistanceRanker(SeparateRanker):
     Tran, Phung, Venkatesh: Learning rank functionals: an empirical study. 2011. Eq. 3, table 4.
     """
 
-    def __init__(
-        self,
-        loss: str | Loss = "multiclass_logistic",
-        *,
-        n_query_features: int | None = None,
-        d: int = 10,
-        tau: float = 1.0,
-        C: float = 100.0,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        verbose: bool = False,
-        callback: Callback | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.loss = loss
-        self.n_query_features = n_query_features
-        self.d = d
-        self.tau = tau
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.callback = callback
-        self.random_state = random_state
+    tau: float = 1.0
 
     def _check(self) -> None:
         if not (np.isfinite(self.tau) and self.tau > 0):

@@ -1,42 +1,61 @@
 """Solvers: know designs and bound losses, and nothing of ranking.
 
-A solver is a function ``solver(problem, w, monitor)`` that reports every iterate to the monitor, which ends it.
+A solver is a generator of iterates, ``solver(problem, w)``, that returns the `Reason` why it cannot go on; `follow` runs
+it. What it needs of a loss is declared in `SOLVERS`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from boostlist._typing import FloatArray
-from boostlist.solvers.convergence import Callback, Convergence, Iteration, Monitor, Stopped
+from boostlist.losses import Loss
+from boostlist.solvers.convergence import Callback, Convergence, Iteration, Reason
 from boostlist.solvers.design import Design, MatrixDesign, TransformedDesign
 from boostlist.solvers.diagonal import diagonal
+from boostlist.solvers.following import Iterate, Iterates, Limits, Solution, follow
 from boostlist.solvers.lbfgs import lbfgs, minimize_lbfgs
 from boostlist.solvers.newton import newton, newton_cg
 from boostlist.solvers.problem import Problem
 
-if TYPE_CHECKING:
-    from boostlist.losses import Loss
 
-Solver = Callable[[Problem, FloatArray, Monitor], None]
+@dataclass(frozen=True)
+class Solver:
+    """A solver and what it needs of a loss.
 
-SOLVERS: dict[str, Solver] = {"newton": newton, "newton-cg": newton_cg, "lbfgs": lbfgs, "diagonal": diagonal}
+    Attributes
+    ----------
+    iterates
+        The generator.
+    convex
+        Whether it needs a convex loss.
+    hessp
+        Whether it needs products of the loss's Hessian with vectors.
+    """
 
-_SECOND_ORDER = ("newton", "newton-cg", "diagonal")
-"""Solvers that need a convex loss with Hessian-vector products."""
+    iterates: Callable[[Problem, FloatArray], Iterates]
+    convex: bool = False
+    hessp: bool = False
+
+
+SOLVERS: dict[str, Solver] = {
+    "newton": Solver(newton, convex=True, hessp=True),
+    "newton-cg": Solver(newton_cg, convex=True, hessp=True),
+    "lbfgs": Solver(lbfgs),
+    "diagonal": Solver(diagonal, convex=True, hessp=True),
+}
 
 
 def refusal(solver: str, loss: Loss) -> str | None:
-    """Return why a solver cannot minimise a loss, by what the loss declares; None if it can."""
-    if solver not in _SECOND_ORDER:
-        return None
-    if not loss.traits.convex:
+    """Return why a solver cannot minimise a loss, by what both declare; None if it can."""
+    needs = SOLVERS[solver]
+    if needs.convex and not loss.traits.convex:
         return (
             f'solver="{solver}" needs a convex loss, and {loss!r} is not: where its Hessian is indefinite '
             'a Newton step may lead uphill. Use solver="lbfgs"'
         )
-    if not loss.traits.hessp:
+    if needs.hessp and not loss.traits.hessp:
         return f'solver="{solver}" needs curvature: {loss!r} offers no Hessian-vector product. Use solver="lbfgs"'
     return None
 
@@ -46,14 +65,18 @@ __all__ = [
     "Callback",
     "Convergence",
     "Design",
+    "Iterate",
+    "Iterates",
     "Iteration",
+    "Limits",
     "MatrixDesign",
-    "Monitor",
     "Problem",
+    "Reason",
+    "Solution",
     "Solver",
-    "Stopped",
     "TransformedDesign",
     "diagonal",
+    "follow",
     "lbfgs",
     "minimize_lbfgs",
     "newton",

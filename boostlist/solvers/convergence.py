@@ -1,18 +1,49 @@
-"""What happened during a fit: loss, gradient norm and time of every iteration."""
+"""What happened during a fit: why it ended, and loss, gradient norm and time of every iteration."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-
-from boostlist._typing import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_MORE = "Raise max_iter or tol, lower C, or scale the features"
+_NO_MORE = "Raise tol, lower C, or scale the features"
+
+
+class Reason(Enum):
+    """Why a fit ended.
+
+    Attributes
+    ----------
+    converged
+        Whether nothing was left to gain.
+    text
+        The reason in words, with names of `Iteration` in braces.
+    remedy
+        What to do about it, where something can be done.
+    """
+
+    SMALL_GRADIENT = True, "gradient norm {gradient_norm:.3g} <= tol"
+    SMALL_CHANGE = True, "the last step changed less than tol"
+    ROUNDING = True, "gradient norm {gradient_norm:.3g} is as small as rounding allows"
+    KINK = True, "the loss falls no further, at most {gap:.3g} above its minimum"
+    NO_STAGE = True, "no feature lowers the loss any further"
+    ALL_STAGES = True, "all {number} stages are done"
+    ITERATIONS = False, "max_iter={number} reached at gradient norm {gradient_norm:.3g}", _MORE
+    NO_STEP = False, "no step lowers the loss at gradient norm {gradient_norm:.3g}", _NO_MORE
+    NOT_FINITE = False, "the loss is no longer finite", _NO_MORE
+    NO_WEIGHTS = False, "all weights are 0", _NO_MORE
+    CALLBACK = False, "stopped by the callback"
+    INTERRUPTED = False, "interrupted"
+
+    def __init__(self, converged: bool, text: str, remedy: str = "") -> None:
+        self.converged = converged
+        self.text = text
+        self.remedy = remedy
 
 
 @dataclass(frozen=True)
@@ -36,6 +67,15 @@ class Iteration:
     gradient_norm: float
     seconds: float
 
+    @property
+    def gap(self) -> float:
+        """Largest possible distance to the minimum, if what is minimised is 1/2 |w|^2 plus a convex function."""
+        return 0.5 * self.gradient_norm**2
+
+
+Callback = Callable[[Iteration], object]
+"""Called after each iteration; a true result ends the fit."""
+
 
 @dataclass(frozen=True)
 class Convergence:
@@ -45,20 +85,28 @@ class Convergence:
     ----------
     iterations
         The start and every iteration.
-    converged
-        Whether the fit ended because nothing was left to gain.
-    message
+    reason
         Why it ended.
     """
 
     iterations: Sequence[Iteration]
-    converged: bool
-    message: str
+    reason: Reason
+
+    @property
+    def converged(self) -> bool:
+        """Whether the fit ended because nothing was left to gain."""
+        return self.reason.converged
+
+    @property
+    def message(self) -> str:
+        """Why it ended, in words."""
+        last = self.iterations[-1]
+        return self.reason.text.format(number=last.number, gradient_norm=last.gradient_norm, gap=last.gap)
 
     @property
     def n_iter(self) -> int:
         """Number of iterations."""
-        return self.iterations[-1].number if self.iterations else 0
+        return self.iterations[-1].number
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with a row for each iteration."""
@@ -77,69 +125,3 @@ class Convergence:
         ax.set_xlabel("seconds")
         ax.set_ylabel("gradient norm")
         return ax
-
-
-Callback = Callable[[Iteration], object]
-"""Called after each iteration; a true result ends the fit."""
-
-
-class Stopped(Exception):  # noqa: N818 - not an error: it ends a solver from within
-    """Ends a solver; its text says why."""
-
-    def __init__(self, message: str, converged: bool) -> None:
-        super().__init__(message)
-        self.converged = converged
-
-
-@dataclass
-class Monitor:
-    """Watches a solver: keeps the last iterate and the record, reports, and ends the fit.
-
-    Attributes
-    ----------
-    tol
-        Gradient norm at which the fit has converged.
-    max_iter
-        Largest number of iterations.
-    verbose
-        Whether to print a line for each iteration.
-    callback
-        Called after each iteration.
-    w
-        The last iterate.
-    """
-
-    tol: float
-    max_iter: int
-    verbose: bool = False
-    callback: Callback | None = None
-    w: FloatArray = field(default_factory=lambda: np.zeros(0))
-    iterations: list[Iteration] = field(default_factory=list)
-    _begin: float = field(default_factory=time.perf_counter)
-
-    def __call__(self, w: FloatArray, loss: float, gradient_norm: float) -> None:
-        """Take note of an iterate.
-
-        Raises
-        ------
-        Stopped
-            If the fit has converged, was stopped by the callback or has used up its iterations.
-        """
-        self.w = w.copy()
-        seconds = time.perf_counter() - self._begin
-        iteration = Iteration(len(self.iterations), float(loss), float(gradient_norm), seconds)
-        self.iterations.append(iteration)
-        if self.verbose:
-            print(f"{iteration.number:5d}  loss {loss:.12g}  gradient norm {gradient_norm:.3g}  {seconds:.2f} s")
-        if not np.isfinite(loss):
-            raise Stopped("the loss is no longer finite", converged=False)
-        if gradient_norm <= self.tol:
-            raise Stopped(f"gradient norm {gradient_norm:.3g} <= tol", converged=True)
-        if self.callback is not None and self.callback(iteration):
-            raise Stopped("stopped by the callback", converged=False)
-        if iteration.number >= self.max_iter:
-            raise Stopped(f"max_iter={self.max_iter} reached at gradient norm {gradient_norm:.3g}", converged=False)
-
-    def record(self, stopped: Stopped) -> Convergence:
-        """Return the record of a fit that has ended."""
-        return Convergence(tuple(self.iterations), stopped.converged, str(stopped))

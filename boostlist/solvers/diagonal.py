@@ -13,27 +13,25 @@ from __future__ import annotations
 import numpy as np
 
 from boostlist._typing import FloatArray
-from boostlist.solvers.convergence import Monitor, Stopped
+from boostlist.solvers.convergence import Reason
+from boostlist.solvers.following import Iterate, Iterates
 from boostlist.solvers.problem import Problem
 
 _NORM = 10.0
 
 
-def diagonal(problem: Problem, w: FloatArray, monitor: Monitor) -> None:
-    """Take coordinate-wise Newton steps, normalising w after each."""
+def diagonal(problem: Problem, w: FloatArray) -> Iterates:
+    """Take coordinate-wise Newton steps, normalising w after each; only the length of the start w counts."""
     design, bound = problem.design, problem.bound
     w, previous = np.ones_like(w), np.inf
-    while True:
+    while np.any(w):
         w = _NORM * w / np.linalg.norm(w)
         f = design.scores(w)
         value, slope = bound.value_gradient(f)
         gradient = design.back(slope)
         F = problem.c * value
-        monitor(w, F, problem.c * float(np.linalg.norm(gradient)))
-        if abs(previous - F) <= monitor.tol:
-            raise Stopped(f"the loss changed by less than tol={monitor.tol:g}", converged=True)
+        yield Iterate(w, F, problem.c * float(np.linalg.norm(gradient)), abs(previous - F))
         previous = F
         second = np.diagonal(design.hessian(bound, f))
         w = w - np.divide(gradient, second, out=np.zeros_like(gradient), where=second > 0)
-        if not np.any(w):
-            raise Stopped("all weights are 0", converged=False)
+    return Reason.NO_WEIGHTS

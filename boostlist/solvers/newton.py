@@ -14,7 +14,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from boostlist._typing import FloatArray
-from boostlist.solvers.convergence import Monitor, Stopped
+from boostlist.solvers.convergence import Reason
+from boostlist.solvers.following import Iterate, Iterates
 from boostlist.solvers.problem import Problem
 
 Direction = Callable[[Problem, FloatArray, FloatArray], FloatArray]
@@ -28,14 +29,14 @@ _STALL = 1e-9
 _HALVINGS = 60
 
 
-def newton(problem: Problem, w: FloatArray, monitor: Monitor) -> None:
+def newton(problem: Problem, w: FloatArray) -> Iterates:
     """Minimise with the full Hessian and its Cholesky factor."""
-    _descend(problem, w, monitor, _cholesky_direction)
+    return _descend(problem, w, _cholesky_direction)
 
 
-def newton_cg(problem: Problem, w: FloatArray, monitor: Monitor) -> None:
+def newton_cg(problem: Problem, w: FloatArray) -> Iterates:
     """Minimise by truncated Newton steps: conjugate gradients on products H v."""
-    _descend(problem, w, monitor, _cg_direction)
+    return _descend(problem, w, _cg_direction)
 
 
 def _cholesky_direction(problem: Problem, f: FloatArray, gradient: FloatArray) -> FloatArray:
@@ -81,27 +82,32 @@ class _Point:
     loss_gradient: FloatArray
 
 
-def _descend(problem: Problem, w: FloatArray, monitor: Monitor, direction: Direction) -> None:
+def _descend(problem: Problem, w: FloatArray, direction: Direction) -> Iterates:
     f = problem.design.scores(w)
     value, loss_gradient = problem.bound.value_gradient(f)
     F, previous = 0.5 * float(w @ w) + problem.c * value, np.inf
     while True:
         gradient = w + problem.c * problem.design.back(loss_gradient)
         norm = float(np.linalg.norm(gradient))
-        monitor(w, F, norm)
+        yield Iterate(w, F, norm)
         p = direction(problem, f, gradient)
         slope = float(gradient @ p)
         if -slope <= _ROUNDING * abs(F) and norm > 0.5 * previous:
-            raise Stopped(f"gradient norm {norm:.3g} is as small as rounding allows", converged=True)
+            return Reason.ROUNDING
         previous = norm
         step = _line_search(problem, w, f, p, F, slope)
+        if step is None:
+            # Convex, so that p points downhill: a promise too small to be kept is the fault of rounding.
+            return Reason.ROUNDING if -slope <= _STALL * abs(F) else Reason.NO_STEP
         # Scores are computed afresh rather than added up, so that no error grows over the iterations.
         w = w + step.t * p
         f = problem.design.scores(w)
         F, loss_gradient = step.F, step.loss_gradient
 
 
-def _line_search(problem: Problem, w: FloatArray, f: FloatArray, p: FloatArray, F: float, slope: float) -> _Point:
+def _line_search(
+    problem: Problem, w: FloatArray, f: FloatArray, p: FloatArray, F: float, slope: float
+) -> _Point | None:
     """Return a point that lowers F enough: by Armijo's rule or, within rounding of F, by a flatter slope."""
     f_p = problem.design.scores(p)
     w_p, p_p, w_w = float(w @ p), float(p @ p), float(w @ w)
@@ -116,6 +122,4 @@ def _line_search(problem: Problem, w: FloatArray, f: FloatArray, p: FloatArray, 
         # Convex: the slope changes sign between 0 and t, and its secant says where.
         secant = slope / (slope - slope_t) if slope_t > slope else 0.5
         t *= min(max(secant, 0.1), 0.5)
-    if -slope <= _STALL * abs(F):
-        raise Stopped("no step lowers the loss by more than rounding", converged=True)
-    raise Stopped("no step along the Newton direction lowers the loss", converged=False)
+    return None

@@ -1,9 +1,11 @@
-"""What every ranking estimator shares: reading queries and features, and scoring.
+"""RankingEstimator: what every ranker shares, reading queries, weights and features, ranking and scoring.
 
 An estimator is fitted with ``fit(X, y, qid=)``, ``fit(X, y, group=)``, or with a data frame X that has a column
 ``"qid"``. The column is the first choice for cross-validation, since every splitter carries it along; it is never a
 feature, neither in ``fit`` nor in ``predict``. Query ids as an array reach an estimator inside scikit-learn's searches
 by metadata routing; sizes of groups cannot, since no splitter can cut them.
+
+Weights are ``sample_weight`` everywhere, one for each row or for each query.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from boostlist._typing import AnyArray, FloatArray
-from boostlist.queries import Queries
+from boostlist._typing import AnyArray, FloatArray, IntArray
+from boostlist.checks import warn
+from boostlist.queries import Queries, query_boundaries
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -26,7 +29,7 @@ QID = "qid"
 class RankingEstimator(BaseEstimator):  # type: ignore[misc]
     """Base of ranking estimators.
 
-    A subclass has ``fit(X, y, qid=None, group=None, query_weight=None)``, which begins with `_read_training`, and
+    A subclass has ``fit(X, y, qid=None, group=None, *, sample_weight=None)``, which begins with `_read_training`, and
     ``predict(X)``, which begins with `_read_features`.
     """
 
@@ -36,6 +39,27 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> FloatArray:
         """Return the score of each row; a higher score ranks further up."""
         raise NotImplementedError
+
+    def rank(self, X: Any, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> IntArray:
+        """Return the rows in ranked order: query after query, in each the best row first, equal scores in row order.
+
+        Parameters
+        ----------
+        X, qid, group
+            As for ``fit``; with neither qid, group nor a column ``qid`` all rows are one query.
+        """
+        scores = self.predict(X)
+        ids = qid if qid is not None else qid_column(X)
+        if group is not None:
+            start = Queries.from_sizes(np.zeros(len(scores)), group).start
+        elif ids is not None:
+            start = query_boundaries(ids)
+        else:
+            start = np.array([0, len(scores)])
+        if start[-1] != len(scores):
+            raise ValueError(f"there are {start[-1]:,} query ids for {len(scores):,} rows")
+        query = np.repeat(np.arange(len(start) - 1), np.diff(start))
+        return np.lexsort((-scores, query))
 
     # scikit-learn's Pipeline.score names sample_weight whether it is given or not, and fails if no step knows it.
     def score(
@@ -53,17 +77,16 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
         X, y, qid, group
             As for ``fit``.
         sample_weight
-            Weight of each row; a query counts with the mean weight of its rows.
+            Weight of each row or of each query; a query counts with the mean weight of its rows.
         """
         from boostlist.metrics import NDCG
 
-        queries = self._read_queries(X, y, qid, group, None, "score")
+        queries = self._read_queries(X, y, qid, group, "score")
         if sample_weight is not None:
-            weight = np.asarray(sample_weight, np.float64)
-            if weight.shape != queries.labels.shape:
-                raise ValueError(f"sample_weight has shape {weight.shape} but there are {len(queries.labels):,} rows")
-            by_query = np.add.reduceat(weight, queries.start[:-1]) / queries.sizes
-            queries = Queries.from_sizes(queries.labels, queries.sizes, by_query)
+            weight = checked_weight(sample_weight, queries)
+            if len(weight) != queries.n_queries:
+                weight = np.add.reduceat(weight, queries.start[:-1]) / queries.sizes
+            queries = Queries.from_sizes(queries.labels, queries.sizes, weight)
         return NDCG(k=10).mean(self.predict(X), queries)
 
     def _read_training(
@@ -72,12 +95,20 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
         y: ArrayLike,
         qid: ArrayLike | None,
         group: ArrayLike | None,
-        query_weight: ArrayLike | None,
-        missing: Literal["refuse", "keep"] = "refuse",
+        sample_weight: ArrayLike | None,
+        query_weight: ArrayLike | None = None,
     ) -> tuple[Any, Queries]:
         """Return checked features, float32 or float64, dense or CSR, and the queries; remember number and names."""
-        queries = self._read_queries(X, y, qid, group, query_weight, "fit")
-        return self._checked_features(X, missing, reset=True), queries
+        queries = self._read_queries(X, y, qid, group, "fit")
+        if query_weight is not None:
+            warn("query_weight is called sample_weight now, as everywhere", FutureWarning)
+            if sample_weight is not None:
+                raise ValueError(f"{type(self).__name__}.fit got sample_weight and, its old name, query_weight")
+            sample_weight = query_weight
+        if sample_weight is not None:
+            weight = query_weights(checked_weight(sample_weight, queries), queries, type(self).__name__)
+            queries = Queries.from_sizes(queries.labels, queries.sizes, weight)
+        return self._checked_features(X, "refuse", reset=True), queries
 
     def _read_features(self, X: Any, missing: Literal["refuse", "keep"] = "refuse") -> Any:
         """Return checked features for prediction; their number and names must be those of the training data."""
@@ -90,7 +121,6 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
         y: ArrayLike | None,
         qid: ArrayLike | None,
         group: ArrayLike | None,
-        query_weight: ArrayLike | None,
         method: str,
     ) -> Queries:
         """Return the queries, from the arguments or else from the column ``qid`` of X."""
@@ -100,7 +130,7 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
         if qid is not None and group is not None:
             raise ValueError(f"{name} got both qid and group; pass one of them")
         if group is not None:
-            queries = Queries.from_sizes(y, group, query_weight)
+            queries = Queries.from_sizes(y, group)
         else:
             ids = qid if qid is not None else qid_column(X)
             if ids is None:
@@ -110,7 +140,7 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
                     "pipelines use that column, or switch metadata routing on, "
                     "sklearn.set_config(enable_metadata_routing=True), and pass qid= to the search"
                 )
-            queries = Queries.from_qid(y, ids, query_weight)
+            queries = Queries.from_qid(y, ids)
         rows = X.shape[0] if hasattr(X, "shape") else len(X)
         if rows != queries.n_documents:
             raise ValueError(f"{name}: X has {rows:,} rows but y has {queries.n_documents:,}")
@@ -146,6 +176,44 @@ def without_qid(X: Any) -> Any:
     """Return X without a column ``qid``."""
     columns = getattr(X, "columns", ())
     return X[[column for column in columns if column != QID]] if QID in columns else X
+
+
+def checked_weight(sample_weight: ArrayLike, queries: Queries) -> FloatArray:
+    """Return weights, one for each row or for each query, as an array.
+
+    Raises
+    ------
+    ValueError
+        If their number is wrong, if one is negative or not finite, or if all are 0.
+    """
+    weight = np.asarray(sample_weight, np.float64)
+    if weight.shape not in ((queries.n_documents,), (queries.n_queries,)):
+        raise ValueError(
+            f"sample_weight has shape {weight.shape}; give one weight for each of the {queries.n_documents:,} rows or "
+            f"for each of the {queries.n_queries:,} queries"
+        )
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if bad.size:
+        raise ValueError(f"sample_weight[{bad[0]}] is {weight[bad[0]]}; weights must be finite and >= 0")
+    if not weight.any():
+        raise ValueError("sample_weight is 0 everywhere, so that nothing counts; leave it out to weigh all alike")
+    return weight
+
+
+def query_weights(weight: FloatArray, queries: Queries, who: str) -> FloatArray:
+    """Return the weight of each query, given those of queries or of rows that are equal within each query."""
+    if len(weight) == queries.n_queries:
+        return weight
+    first = queries.start[:-1]
+    row = np.flatnonzero(weight != np.repeat(weight[first], queries.sizes))
+    if row.size:
+        begin = int(first[np.searchsorted(first, row[0], side="right") - 1])
+        raise ValueError(
+            f"sample_weight is {weight[begin]:g} in row {begin} and {weight[row[0]]:g} in row {row[0]} of the same query; "
+            f"{who} minimises a loss of whole lists, which has one weight for each. Give the rows of a query the same "
+            "weight, or use TreeRanker, which multiplies the gradient of a document by its weight"
+        )
+    return weight[first]
 
 
 def _refuse_non_finite(X: Any, missing: str, names: AnyArray | None) -> None:
