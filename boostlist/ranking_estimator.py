@@ -209,9 +209,9 @@ def query_weights(weight: FloatArray, queries: Queries, who: str) -> FloatArray:
     if row.size:
         begin = int(first[np.searchsorted(first, row[0], side="right") - 1])
         raise ValueError(
-            f"sample_weight is {weight[begin]:g} in row {begin} and {weight[row[0]]:g} in row {row[0]} of the same query; "
-            f"{who} minimises a loss of whole lists, which has one weight for each. Give the rows of a query the same "
-            "weight, or use TreeRanker, which multiplies the gradient of a document by its weight"
+            f"sample_weight is {weight[begin]:g} in row {begin} and {weight[row[0]]:g} in row {row[0]} of the same "
+            f"query; {who} minimises a loss of whole lists, each of which has one weight. Give the rows of a query the "
+            "same weight, or use TreeRanker, which multiplies the gradient of a document by its weight"
         )
     return weight[first]
 

@@ -14,7 +14,7 @@ import boostlist
 from boostlist import LinearRanker, persistence
 from boostlist.losses import CsListMLE, ListMLE, Pointwise, WeightedPL, registry
 from tests.models.data import lists
-from tests.models.test_estimation import ALL, frame
+from tests.models.test_ranking_estimator import ALL, frame
 
 
 @pytest.mark.parametrize("name", ALL)

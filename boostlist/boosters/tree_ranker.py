@@ -15,10 +15,10 @@ from boostlist.boosters.binding import HostLists
 from boostlist.boosters.defaults import as_objective, pointwise_share, with_pointwise
 from boostlist.boosters.hosts import Host, Job, Lists, TreeParameters, host
 from boostlist.boosters.objective import Objective
-from boostlist.ranking_estimator import RankingEstimator, checked_weight, without_qid
 from boostlist.metrics import Metric
 from boostlist.metrics import get as get_metric
 from boostlist.queries import Queries
+from boostlist.ranking_estimator import RankingEstimator, checked_weight, without_qid
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -1,7 +1,7 @@
 """Solvers: know designs and bound losses, and nothing of ranking.
 
-A solver is a generator of iterates, ``solver(problem, w)``, that returns the `Reason` why it cannot go on; `follow` runs
-it. What it needs of a loss is declared in `SOLVERS`.
+A solver is a generator of iterates, ``solver(problem, w)``, that returns the `Reason` why it cannot go on; `follow`
+runs it. What it needs of a loss is declared in `SOLVERS`.
 """
 
 from __future__ import annotations

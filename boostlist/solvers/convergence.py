@@ -22,7 +22,7 @@ class Reason(Enum):
     converged
         Whether nothing was left to gain.
     text
-        The reason in words, with names of `Iteration` in braces.
+        The reason in words, with names of what `Convergence.message` fills in.
     remedy
         What to do about it, where something can be done.
     """
@@ -67,11 +67,6 @@ class Iteration:
     gradient_norm: float
     seconds: float
 
-    @property
-    def gap(self) -> float:
-        """Largest possible distance to the minimum, if what is minimised is 1/2 |w|^2 plus a convex function."""
-        return 0.5 * self.gradient_norm**2
-
 
 Callback = Callable[[Iteration], object]
 """Called after each iteration; a true result ends the fit."""
@@ -101,7 +96,17 @@ class Convergence:
     def message(self) -> str:
         """Why it ended, in words."""
         last = self.iterations[-1]
-        return self.reason.text.format(number=last.number, gradient_norm=last.gradient_norm, gap=last.gap)
+        return self.reason.text.format(number=last.number, gradient_norm=last.gradient_norm, gap=self.gap)
+
+    @property
+    def gap(self) -> float:
+        """Largest possible distance of the last loss to the minimum, where the function is 1/2 |w|^2 + a convex one.
+
+        Such a function is nowhere more than 1/2 |gradient|^2 above its minimum, kinks or not; so the last value is no
+        more than that above, plus what has been lost or gained since then.
+        """
+        last = self.iterations[-1].loss
+        return min(each.gradient_norm**2 / 2 + last - each.loss for each in self.iterations)
 
     @property
     def n_iter(self) -> int:

@@ -65,9 +65,7 @@ class Solution:
     interruption: BaseException | None = None
 
 
-def follow(
-    iterates: Iterates, limits: Limits, verbose: bool = False, callback: Callback | None = None
-) -> Solution:
+def follow(iterates: Iterates, limits: Limits, verbose: bool = False, callback: Callback | None = None) -> Solution:
     """Run a solver to its end.
 
     Parameters

@@ -1,7 +1,7 @@
 r"""L-BFGS, for any function with a gradient, convex or not.
 
-Liu, Nocedal, *On the limited memory BFGS method for large scale optimization* (1989): p = -H gradient, where H is made of
-the last steps s and changes of gradient y by the recursion of Nocedal and Wright, *Numerical Optimization* (2006),
+Liu, Nocedal, *On the limited memory BFGS method for large scale optimization* (1989): p = -H gradient, where H is made
+of the last steps s and changes of gradient y by the recursion of Nocedal and Wright, *Numerical Optimization* (2006),
 algorithm 7.4. A step along p meets the conditions of Wolfe
 
     F(w + t p) <= F(w) + 1e-4 t p'gradient(w),    p'gradient(w + t p) >= 0.9 p'gradient(w)
@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from boostlist._typing import FloatArray
-from boostlist.solvers.convergence import Iteration, Reason
+from boostlist.solvers.convergence import Convergence, Iteration, Reason
 from boostlist.solvers.following import Iterate, Iterates
 from boostlist.solvers.problem import Problem
 
@@ -31,7 +31,7 @@ _ARMIJO, _CURVATURE = 1e-4, 0.9
 # Relative size of a change of F that is lost in rounding.
 _ROUNDING = 1e-14
 _TRIALS = 40
-# A fit stalls if in so many steps F, relative to its value, falls by no more than this and the gradient norm not to half.
+# A fit stalls if in so many steps F falls by no more than this part of its value, and the gradient norm not to half.
 _STALL_STEPS, _STALL_FALL = 20, 1e-10
 # Where no step lowers the loss further, a gradient this much smaller than the first is the optimum but for rounding.
 _SMALL = 1e-5
@@ -56,38 +56,40 @@ def lbfgs(problem: Problem, w: FloatArray) -> Iterates:
 def minimize_lbfgs(function: Function, w: FloatArray, penalised_convex: bool = False) -> Iterates:
     """Minimise a function given with its gradient.
 
-    `penalised_convex` says that it is 1/2 |w|^2 plus a convex function: then it is nowhere more than |gradient|^2 / 2
-    above its minimum, kinks or not.
+    `penalised_convex` says that it is 1/2 |w|^2 plus a convex function; then the distance to the minimum is known.
     """
     at = _Point(w, *function(w))
     memory: deque[tuple[FloatArray, FloatArray]] = deque(maxlen=_MEMORY)
-    first = least = float(np.linalg.norm(at.gradient))
-    course: deque[tuple[float, float]] = deque(maxlen=_STALL_STEPS + 1)
+    record: list[Iteration] = []
     while True:
         norm = float(np.linalg.norm(at.gradient))
+        record.append(Iteration(len(record), at.F, norm, 0.0))
         yield Iterate(at.w, at.F, norm)
-        least = min(least, norm)
-        course.append((at.F, least))
-        step = None if _stalled(course) else _step(function, at, memory)
+        step = None if _stalled(record) else _step(function, at, memory)
         if step is None:
-            return _verdict(at.F, norm, first, penalised_convex)
+            return _verdict(record, penalised_convex)
         s, y = step.w - at.w, step.gradient - at.gradient
         if s @ y > np.finfo(np.float64).eps * (y @ y):
             memory.append((s, y))
         at = step
 
 
-def _stalled(course: deque[tuple[float, float]]) -> bool:
-    """Whether neither F nor the smallest gradient norm so far has fallen over the steps recorded, if these are enough."""
-    (F_then, least_then), (F, least) = course[0], course[-1]
-    return len(course) > _STALL_STEPS and F_then - F <= _STALL_FALL * abs(F) and least > 0.5 * least_then
+def _stalled(record: list[Iteration]) -> bool:
+    """Whether over the last steps neither the loss nor the smallest gradient norm has fallen."""
+    before, after = record[:-_STALL_STEPS], record[-_STALL_STEPS:]
+    if not before:
+        return False
+    least_before, least = (min(each.gradient_norm for each in part) for part in (before, after))
+    last = record[-1].loss
+    return before[-1].loss - last <= _STALL_FALL * abs(last) and least > 0.5 * least_before
 
 
-def _verdict(F: float, norm: float, first: float, penalised_convex: bool) -> Reason:
-    """Say what it means that no step lowers F any more."""
-    if norm <= _SMALL * max(1.0, first):
+def _verdict(record: list[Iteration], penalised_convex: bool) -> Reason:
+    """Say what it means that no step lowers the loss any more."""
+    first, last = record[0], record[-1]
+    if last.gradient_norm <= _SMALL * max(1.0, first.gradient_norm):
         return Reason.ROUNDING
-    at_kink = penalised_convex and Iteration(0, F, norm, 0.0).gap <= _GAP * F
+    at_kink = penalised_convex and Convergence(record, Reason.KINK).gap <= _GAP * last.loss
     return Reason.KINK if at_kink else Reason.NO_STEP
 
 
@@ -129,11 +131,12 @@ def _line_search(function: Function, at: _Point, p: FloatArray, t: float) -> _Po
         w = at.w + t * p
         point = _Point(w, *function(w))
         slope_t = float(point.gradient @ p)
-        flatter = point.F <= at.F + rounding and abs(slope_t) <= -_CURVATURE * slope
-        if not (point.F <= at.F + _ARMIJO * t * slope or flatter):
+        F_t, fall = point.F, _ARMIJO * t * slope
+        flatter = F_t <= at.F + rounding and abs(slope_t) <= -_CURVATURE * slope
+        if not (F_t <= at.F + fall or flatter):
             # The minimum of the parabola through both ends, where that is inside.
             width = t - low
-            bend = point.F - F_low - width * slope_low
+            bend = F_t - F_low - width * slope_low
             guess = -0.5 * width * slope_low / bend if np.isfinite(bend) and bend > 0 else 0.5
             high, t = t, low + width * min(max(guess, 0.1), 0.9)
         elif slope_t < _CURVATURE * slope:
@@ -142,7 +145,7 @@ def _line_search(function: Function, at: _Point, p: FloatArray, t: float) -> _Po
             ahead = -slope_t / rate if rate > 0 else np.inf
             room = 0.9 * (high - t) if np.isfinite(high) else 9 * t
             least = 0.1 * (high - t) if np.isfinite(high) else t
-            low, F_low, slope_low, t = t, point.F, slope_t, t + min(max(ahead, least), room)
+            low, F_low, slope_low, t = t, F_t, slope_t, t + min(max(ahead, least), room)
         else:
             return point
     return None

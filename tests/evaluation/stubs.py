@@ -15,7 +15,7 @@ import numpy as np
 from boostlist.datasets import make_ranking, write_letor
 from boostlist.evaluation.panel import FAMILIES, Family
 from boostlist.evaluation.training import Trainer
-from boostlist.solvers.convergence import Convergence, Iteration
+from boostlist.solvers import Convergence, Iteration, Reason
 
 GRID = {"stub": {"C": [1.0, 2.0]}}
 
@@ -34,7 +34,7 @@ class StubRanker:
         if self.mode == "warn" and self.C == 2:
             warnings.warn("the stub was told\n to warn", UserWarning, stacklevel=2)
         steps = [Iteration(i, 10.0 / (i + 1), 10.0 ** -(3 * i), 0.1 * i) for i in range(4)]
-        self.convergence_ = Convergence(steps, True, "done")
+        self.convergence_ = Convergence(steps, Reason.SMALL_GRADIENT)
         return self
 
     def predict(self, X: Any) -> Any:

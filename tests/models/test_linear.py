@@ -68,7 +68,7 @@ def test_weights_of_queries_count():
     weight = np.array([2.0, 0.0, 1.0, 1.0, 0.0, 1.0])
     twice = np.concatenate([np.flatnonzero(qid == q) for q in (0, 0, 2, 3, 5)])
     ids = np.concatenate([np.full((qid == q).sum(), i) for i, q in enumerate((0, 0, 2, 3, 5))])
-    weighted = LinearRanker(C=6.0).fit(X, y, qid=qid, query_weight=weight)
+    weighted = LinearRanker(C=6.0).fit(X, y, qid=qid, sample_weight=weight)
     repeated = LinearRanker(C=5.0).fit(X[twice], y[twice], qid=ids)
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-8)
 
@@ -179,5 +179,5 @@ def test_the_warning_advises_more_iterations_only_where_they_can_help():
     data = rng.normal(size=(40, 3)), rng.integers(0, 3, 40)
     with pytest.warns(ConvergenceWarning, match="max_iter=2 reached .* Raise max_iter or tol"):
         LinearRanker("pairwise_hinge", solver="lbfgs", max_iter=2).fit(*data, group=[20, 20])
-    with pytest.warns(ConvergenceWarning, match="no step that lowers the loss .* Raise tol, lower C"):
+    with pytest.warns(ConvergenceWarning, match="no step lowers the loss .* Raise tol, lower C"):
         LinearRanker("pairwise_hinge", solver="lbfgs", C=1e6).fit(*data, group=[20, 20])

@@ -71,7 +71,7 @@ def test_weights_constant_features_and_queries_without_relevant_documents():
     X, y, qid = lists()
     y[qid == 2] = 0
     weight = np.array([1.0, 3.0, 1.0, 0.5, 0.0, 2.0])
-    ranker = RankCosineRanker(n_stages=10).fit(np.column_stack([X, np.ones(len(y))]), y, qid=qid, query_weight=weight)
+    ranker = RankCosineRanker(n_stages=10).fit(np.column_stack([X, np.ones(len(y))]), y, qid=qid, sample_weight=weight)
     assert 4 not in ranker.stages_
     scores = ranker.predict(np.column_stack([X, np.ones(len(y))]))
     assert stage_losses(ranker)[-1] == pytest.approx(cosine_loss(scores, y, qid, weight))

@@ -5,7 +5,7 @@ import pytest
 
 from boostlist import Queries
 from boostlist.losses import Pointwise
-from boostlist.solvers import SOLVERS, MatrixDesign, Monitor, Problem, Stopped
+from boostlist.solvers import SOLVERS, Limits, MatrixDesign, Problem, Reason, follow
 
 
 def ridge():
@@ -18,40 +18,40 @@ def ridge():
     return problem, np.linalg.solve(np.eye(6) + 3 * X.T @ X, 3 * X.T @ target)
 
 
+def solve(name, problem, w, tol, max_iter=500):
+    return follow(SOLVERS[name].iterates(problem, w), Limits(tol, max_iter))
+
+
 @pytest.mark.parametrize("name", ["newton", "newton-cg", "lbfgs"])
 def test_a_parabola(name):
-    problem, solution = ridge()
-    monitor = Monitor(1e-8, 500)
-    with pytest.raises(Stopped) as stopped:
-        SOLVERS[name](problem, np.zeros(6), monitor)
-    assert stopped.value.converged
-    np.testing.assert_allclose(monitor.w, solution, rtol=1e-6, atol=1e-9)
+    problem, best = ridge()
+    solution = solve(name, problem, np.zeros(6), 1e-8)
+    assert solution.convergence.reason is Reason.SMALL_GRADIENT
+    np.testing.assert_allclose(solution.w, best, rtol=1e-6, atol=1e-9)
     if name == "newton":
-        assert len(monitor.iterations) == 2
+        assert solution.convergence.n_iter == 1
 
 
-def test_the_record_has_value_and_gradient_of_the_problem():
+@pytest.mark.parametrize("name", ["newton", "newton-cg", "lbfgs"])
+def test_the_record_has_value_and_gradient_of_the_problem(name):
     problem, _ = ridge()
-    monitor = Monitor(1e-8, 1)
-    with pytest.raises(Stopped, match="max_iter=1 reached") as stopped:
-        SOLVERS["lbfgs"](problem, np.zeros(6), monitor)
-    assert not stopped.value.converged
-    value, gradient = problem.value_gradient(monitor.w)
-    assert monitor.iterations[-1].loss == pytest.approx(value)
-    assert monitor.iterations[-1].gradient_norm == pytest.approx(np.linalg.norm(gradient))
+    solution = solve(name, problem, np.zeros(6), 0.0, max_iter=1)
+    assert solution.convergence.reason in (Reason.ITERATIONS, Reason.ROUNDING)
+    value, gradient = problem.value_gradient(solution.w)
+    assert solution.convergence.iterations[-1].loss == pytest.approx(value)
+    assert solution.convergence.iterations[-1].gradient_norm == pytest.approx(np.linalg.norm(gradient), abs=1e-9)
 
 
 def test_a_start_at_the_optimum_takes_no_iteration():
-    problem, solution = ridge()
-    monitor = Monitor(1e-6, 100)
-    with pytest.raises(Stopped, match="<= tol"):
-        SOLVERS["newton"](problem, solution, monitor)
-    assert len(monitor.iterations) == 1
+    problem, best = ridge()
+    record = solve("newton", problem, best, 1e-6).convergence
+    assert record.n_iter == 0
+    assert record.message.endswith("<= tol")
 
 
-def test_precision_ends_the_fit_without_a_complaint():
+@pytest.mark.parametrize("name", ["newton", "newton-cg", "lbfgs"])
+def test_precision_ends_the_fit_without_a_complaint(name):
     problem, _ = ridge()
-    monitor = Monitor(0.0, 100)
-    with pytest.raises(Stopped, match="as small as rounding allows") as stopped:
-        SOLVERS["newton"](problem, np.zeros(6), monitor)
-    assert stopped.value.converged
+    record = solve(name, problem, np.zeros(6), 0.0).convergence
+    assert record.reason is Reason.ROUNDING
+    assert "as small as rounding allows" in record.message
