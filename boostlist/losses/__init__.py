@@ -9,6 +9,7 @@ from boostlist.losses.combination import Sum
 from boostlist.losses.cs_listmle import CsListMLE
 from boostlist.losses.group_pl import GroupPL
 from boostlist.losses.interval_rank import IntervalRank
+from boostlist.losses.lambda_loss import LambdaLoss
 from boostlist.losses.listnet import ListNet, MulticlassLogistic
 from boostlist.losses.markov import WUB, WpLL
 from boostlist.losses.pairwise import (
@@ -23,6 +24,7 @@ from boostlist.losses.plackett_luce import CsRgList, ListMLE, ReversePL, Weighte
 from boostlist.losses.pointwise import Isotonic, Pointwise
 from boostlist.losses.rank_cosine import RankCosine
 from boostlist.losses.smoothed import SmoothERR, SmoothMRR, SmoothNDCG
+from boostlist.losses.yeti_rank import YetiRank
 
 registry: dict[str, type[Loss]] = {
     "cs_listmle": CsListMLE,
@@ -48,6 +50,8 @@ registry: dict[str, type[Loss]] = {
     "smooth_ndcg": SmoothNDCG,
     "smooth_err": SmoothERR,
     "smooth_mrr": SmoothMRR,
+    "lambda_loss": LambdaLoss,
+    "yeti_rank": YetiRank,
 }
 
 __all__ = [
@@ -60,6 +64,7 @@ __all__ = [
     "GroupPL",
     "IntervalRank",
     "Isotonic",
+    "LambdaLoss",
     "ListMLE",
     "ListNet",
     "Loss",
@@ -79,5 +84,6 @@ __all__ = [
     "Traits",
     "WeightedPL",
     "WpLL",
+    "YetiRank",
     "registry",
 ]

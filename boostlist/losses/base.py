@@ -48,6 +48,11 @@ class Traits:
         Whether adding a constant to all scores of a query changes nothing.
     hessp
         Whether `BoundLoss.hessp` is offered.
+    conservative
+        Whether the gradient is that of a fixed function, the value. It is not where weights follow the current order.
+    sampled
+        Whether gradient and value are means over random draws, which are a pure function of scores and seed. Invariance
+        under shifts and under another order of rows then holds on average over the draws.
     cost
         Cost of a call for a query of n documents with G grades, after binding.
     """
@@ -56,6 +61,8 @@ class Traits:
     convex: bool = True
     shift_invariant: bool = True
     hessp: bool = False
+    conservative: bool = True
+    sampled: bool = False
     cost: str = "n"
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from boostlist._typing import FloatArray
     from boostlist.queries import Queries
 
-_COSTS = ("n", "n G", "n log n", "n^2")
+_COSTS = ("n", "n G", "n log n", "n k", "n^2")
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,6 +62,8 @@ class Sum(Loss):
             convex=all(t.convex for t in traits),
             shift_invariant=all(t.shift_invariant for t in traits),
             hessp=all(t.hessp for t in traits),
+            conservative=all(t.conservative for t in traits),
+            sampled=any(t.sampled for t in traits),
             cost=max((t.cost for t in traits), key=lambda cost: _COSTS.index(cost) if cost in _COSTS else len(_COSTS)),
         )
 

@@ -23,7 +23,7 @@ _, _, _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = (1 / math
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _bits(typing_context: Any, x: types.Type) -> Any:
+def bits(typing_context: Any, x: types.Type) -> Any:
     """Return the bits of a double as an integer."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -33,7 +33,7 @@ def _bits(typing_context: Any, x: types.Type) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _double(typing_context: Any, bits: types.Type) -> Any:
+def double(typing_context: Any, bits: types.Type) -> Any:
     """Return the double that has these bits."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -53,4 +53,4 @@ def exp(x):  # type: ignore[no-untyped-def]
     r4 = r2 * r2
     low = ((1 + r) + (_C2 + _C3 * r) * r2) + ((_C4 + _C5 * r) + (_C6 + _C7 * r) * r2) * r4
     high = ((_C8 + _C9 * r) + (_C10 + _C11 * r) * r2) + (_C12 + _C13 * r) * r4
-    return (low + high * (r4 * r4)) * _double((_bits(shifted) + 1023) << np.int64(52))
+    return (low + high * (r4 * r4)) * double((bits(shifted) + 1023) << np.int64(52))

@@ -1,0 +1,271 @@
+r"""LambdaLoss: LambdaRank's gradient, pairs weighted by what a metric gains or loses when two documents swap places.
+
+Burges, Ragno, Le, *Learning to rank with nonsmooth cost functions* (NIPS 2006); Burges, *From RankNet to LambdaRank to
+LambdaMART* (2010). For y_i > y_j, d = f_i - f_j and p = 1 / (1 + e^d), each pair adds
+
+    -w p to gradient_i,  w p to gradient_j,  w p (1 - p) to both diagonals
+
+The weight w is the change of the metric when i and j swap places in the current order, score descending and equal
+scores by row. With s < t the ranks of the two, and only ranks up to k counting, it has for every metric the form
+
+    w = |z_s - z_t| (u_s - v_st)
+
+    NDCG  z = a / DCG_max                 u_s = b(s)                   v_st = b(t)
+    MAP   z = relevant / n_+              u_s = U_s / s - Q_s          v_st = U_t' / t - Q_{t-1}
+    MRR   z = relevant                    u_s = 1/s                    v_st = max(1/t, 1/c_s), rows up to the first hit
+    ERR   z = R = a / (a_max + 1)         u_s = N_s / s                v_st = N_s ( sum_{s<r<t} R_r q_r / r + q_t / t )
+
+with the gain a, b(r) = 1 / log2(1 + r); U_s = 1 + the number of relevant documents before s, U_t' = the number up to t,
+Q_r = the sum of 1/r over relevant documents up to r; c_s the rank of the first relevant document behind s; N_s the
+chance that the reader goes on to s, q_r that from s to r, the document at s not asked. Beyond k the terms b, 1/t and
+U'/t are 0. A document is relevant if its label reaches `threshold`.
+
+The weights follow the order, so this is the gradient of no fixed function. The value is the logistic loss of the pairs
+under the weights of the current order, sum w log(1 + e^{-d}). Only pairs with a document among the first k count:
+O(n k) after a partial sort, O(n^2) without a cut-off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from boostlist.checks import check_choice, check_k
+from boostlist.gains import Gain, check_gain, gains
+from boostlist.losses.base import VALUE, CompiledLoss, Traits
+from boostlist.losses.ratios import exponentials, ratios, vectorized
+from boostlist.losses.weights import Grades, check_grades, discount_sums, label_set
+from boostlist.ordering import rank, room
+from boostlist.parallel import compiled, longest
+
+if TYPE_CHECKING:
+    from boostlist._typing import AnyArray, FloatArray
+    from boostlist.queries import Queries
+
+Metric = Literal["ndcg", "map", "mrr", "err"]
+"""A metric of a ranked list whose changes weigh pairs."""
+
+_NDCG, _MAP, _MRR, _ERR = range(4)
+
+
+def swap_gains(
+    metric: Literal["ndcg", "dcg", "map", "mrr", "err"],
+    queries: Queries,
+    *,
+    k: int | None,
+    gain: Gain,
+    grades: Grades,
+    threshold: float,
+) -> FloatArray:
+    """Return for each document the z of which a metric's change takes differences; NDCG's in units of 1 / log."""
+    if metric in ("map", "mrr"):
+        relevant = (queries.labels >= threshold).astype(np.float64)
+        if metric == "mrr":
+            return relevant
+        number = np.add.reduceat(relevant, queries.start[:-1]) if queries.n_queries else np.zeros(0)
+        return relevant / np.repeat(np.maximum(number, 1), queries.sizes)
+    a = gains(queries.labels, gain)
+    if metric == "err":
+        return a / (gains(label_set(queries, grades)[-1:], gain) + 1)
+    if metric == "dcg":
+        return a
+    levels = queries.levels
+    ideal = levels.sum_by_query(gains(levels.label, gain) * discount_sums(queries, k))
+    return np.divide(a, np.repeat(ideal, queries.sizes), out=np.zeros_like(a), where=a > 0)
+
+
+@compiled
+def _arrange(f, z, m, order, listed, x, gain):  # type: ignore[no-untyped-def]
+    """Complete the order of the first m documents by the others, in row order, and fill in scores and z."""
+    n = f.size
+    listed[:n] = False
+    for r in range(m):
+        listed[order[r]] = True
+    r = m
+    for i in range(n):
+        if not listed[i]:
+            order[r] = i
+            r += 1
+    for r in range(n):
+        x[r] = f[order[r]]
+        gain[r] = z[order[r]]
+
+
+@compiled
+def _precision_terms(z, m, u, v):  # type: ignore[no-untyped-def]
+    """Fill u and v of MAP."""
+    hits = 0
+    reciprocals = 0.0
+    for r in range(m):
+        before = reciprocals
+        u[r] = (hits + 1) / (r + 1)
+        if z[r] > 0:
+            hits += 1
+            reciprocals += 1 / (r + 1)
+        u[r] -= reciprocals
+        v[r] = hits / (r + 1) - before
+    v[m:] = -reciprocals
+
+
+@compiled
+def _next_hit(z, m, s):  # type: ignore[no-untyped-def]
+    """Return the reciprocal of the rank of the first relevant document behind s, 0 if that is beyond m."""
+    for r in range(s + 1, m):
+        if z[r] > 0:
+            return 1 / (r + 1)
+    return 0.0
+
+
+@compiled
+def _stopping_terms(R, m, s, going_on, v):  # type: ignore[no-untyped-def]
+    """Fill ERR's v behind s."""
+    q, total = going_on, 0.0
+    for r in range(s + 1, m):
+        v[r] = total + q / (r + 1)
+        total += q * R[r] / (r + 1)
+        q *= 1 - R[r]
+    v[m:] = total
+
+
+@vectorized
+def _swap_row(r, z, v, zs, us, gradient, diag):  # type: ignore[no-untyped-def]
+    """Add the pairs of the document at rank s with those behind it, r_t = e^{f_t - f_s}, and return their sums.
+
+    A positive difference of z means that s is the better document, and p = r / (1 + r); otherwise p = 1 / (1 + r).
+    """
+    pulls = curvatures = 0.0
+    for t in range(r.size):
+        w = (zs - z[t]) * max(us - v[t], 0.0)
+        inverse = 1 / (1 + r[t])
+        other = r[t] * inverse
+        pull = w * (other if w > 0 else inverse)
+        curvature = abs(w) * (other * inverse)
+        gradient[t] += pull
+        diag[t] += curvature
+        pulls += pull
+        curvatures += curvature
+    return pulls, curvatures
+
+
+@compiled
+def _swap_value_row(x, z, v, xs, zs, us):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for t in range(x.size):
+        w = (zs - z[t]) * max(us - v[t], 0.0)
+        behind = x[t] - xs if w > 0 else xs - x[t]
+        total += abs(w) * (max(behind, 0.0) + np.log1p(np.exp(-abs(behind))))
+    return total
+
+
+@compiled
+def _lambda(lo, hi, start, weight, f, need, value, gradient, diag, metric, k, discount, z):  # type: ignore[no-untyped-def]
+    space = room(lo, hi, start)
+    order = space[0]
+    longest_list = longest(lo, hi, start)
+    listed = np.empty(longest_list, np.bool_)
+    x, gain, E, r = np.empty(longest_list), np.empty(longest_list), np.empty(longest_list), np.empty(longest_list)
+    u, v = np.empty(longest_list), np.empty(longest_list)
+    pull, curvature = np.empty(longest_list), np.empty(longest_list)
+    for q in range(lo, hi):
+        rows = slice(start[q], start[q + 1])
+        n = rows.stop - rows.start
+        m = rank(f[rows], k, space)
+        _arrange(f[rows], z[rows], m, order, listed, x, gain)
+        near = exponentials(x[:n], E)
+        pull[:n] = 0.0
+        curvature[:n] = 0.0
+        if metric == _NDCG:
+            u[:m] = discount[:m]
+            v[:m] = discount[:m]
+            v[m:n] = 0.0
+        elif metric == _MAP:
+            _precision_terms(gain, m, u, v[:n])
+        loss, going_on = 0.0, 1.0
+        for s in range(m):
+            if metric == _MRR:
+                u[s], following = 1 / (s + 1), _next_hit(gain, m, s)
+                for t in range(s + 1, n):
+                    v[t] = max(following, 1 / (t + 1)) if t < m else following
+            elif metric == _ERR:
+                u[s] = going_on / (s + 1)
+                _stopping_terms(gain, m, s, going_on, v[:n])
+                going_on *= 1 - gain[s]
+            behind = slice(s + 1, n)
+            ratios(near, x, E, s, s + 1, n, r)
+            pulls, curvatures = _swap_row(
+                r[: n - s - 1], gain[behind], v[behind], gain[s], u[s], pull[behind], curvature[behind]
+            )
+            pull[s] -= pulls
+            curvature[s] += curvatures
+            if need & VALUE:
+                loss += _swap_value_row(x[behind], gain[behind], v[behind], x[s], gain[s], u[s])
+            if metric == _MRR and gain[s] > 0:
+                break
+        for i in range(n):
+            gradient[rows.start + order[i]] = weight[q] * pull[i]
+            diag[rows.start + order[i]] = weight[q] * curvature[i]
+        value[q] = loss
+
+
+@dataclass(frozen=True, kw_only=True)
+class LambdaLoss(CompiledLoss):
+    """LambdaRank's gradient: pairs weighted by the change of a metric when the two documents swap places.
+
+    What the hosts call lambdarank and rank:ndcg, rank:map, without their limits: lists of any length, labels of any
+    size and fractional ones, and a choice of metric.
+
+    Parameters
+    ----------
+    metric
+        ``"ndcg"``, ``"map"``, ``"mrr"`` or ``"err"``.
+    k
+        Cut-off of the metric; None for the whole list.
+    gain
+        Gain a of NDCG and ERR: ``"exp2"`` for 2^y - 1, ``"linear"`` for y, or a table by grade.
+    grades
+        Label set, for a_max of ERR; None for the labels seen when binding. Give it when shards of a data set must
+        agree.
+    threshold
+        Smallest label of a relevant document, for MAP and MRR.
+
+    References
+    ----------
+    Burges, Ragno, Le: Learning to rank with nonsmooth cost functions. NIPS 2006.
+    Burges: From RankNet to LambdaRank to LambdaMART: an overview. Microsoft Research, 2010.
+    """
+
+    metric: Metric = "ndcg"
+    k: int | None = 30
+    gain: Gain = "exp2"
+    grades: Grades = None
+    threshold: float = 1.0
+
+    loop = staticmethod(_lambda)
+
+    def __post_init__(self) -> None:
+        check_choice("metric", self.metric, Metric)
+        check_k(self.k)
+        object.__setattr__(self, "gain", check_gain(self.gain))
+        object.__setattr__(self, "grades", check_grades(self.grades))
+        if not 0 < self.threshold < np.inf:
+            raise ValueError(f"threshold must be a positive number, got {self.threshold!r}")
+
+    @property
+    def traits(self) -> Traits:
+        """What the loss promises; it costs O(n k), or O(n^2) without a cut-off."""
+        return Traits(
+            diag="heuristic",
+            convex=False,
+            shift_invariant=True,
+            conservative=False,
+            cost="n^2" if self.k is None else "n k",
+        )
+
+    def tables(self, queries: Queries) -> tuple[AnyArray | int, ...]:
+        """Return the metric's number, the ranks to look at, their discounts, and z by document."""
+        longest_list = int(queries.sizes.max(initial=0))
+        k = longest_list if self.k is None else min(self.k, longest_list)
+        z = swap_gains(self.metric, queries, k=self.k, gain=self.gain, grades=self.grades, threshold=self.threshold)
+        return ("ndcg", "map", "mrr", "err").index(self.metric), k, 1 / np.log1p(np.arange(1.0, k + 1)), z

@@ -1,0 +1,278 @@
+r"""YetiRank: rankings drawn at random around the scores, and the pairs of neighbours in them.
+
+Gulin, Kuralenok, Pavlov, *Winning the transfer learning track of Yahoo!'s learning to rank challenge with YetiRank*
+(JMLR W&CP 14, 2011); Lyzhin et al., *Which tricks are important for learning to rank?* (ICML 2023). A ranking is drawn
+by sorting f_i + noise x Gumbel_i in descending order, which for noise 1 is a draw from the Plackett-Luce model. For its
+neighbours i and j at the places t and t + 1 = 1, 2, ..., y_i > y_j, d = f_i - f_j without noise and p = 1 / (1 + e^d),
+
+    -w p is added to gradient_i,  w p to gradient_j,  w p (1 - p) to both diagonals
+
+and the mean over the draws is the gradient. The weight w is |a_i - a_j| decay^{t - 1}, or the change of a metric when
+the neighbours swap places: |z_i - z_j| c_t times
+
+    ndcg, dcg   z = a / DCG_max, a         b(t) - b(t + 1),  b(t) = 1 / log2(1 + t);  c = 1
+    map         z = relevant / n_+         1/t - 1/(t + 1);   c_t = 1 + the number of relevant documents before t
+    mrr         z = relevant               1/t - 1/(t + 1);   c_t = 1 if no document before t is relevant, else 0
+    err         z = R = a / (a_max + 1)    1/t - 1/(t + 1);   c_t = prod over r < t of (1 - R_r)
+
+Randomness is a pure function of the seed and the bits of the query's scores and labels (`draws`): the same scores give
+the same gradient to the last bit, in any thread, in a resumed training, and whatever was computed before. It is the
+gradient of no fixed function. The value is the mean over the same draws of the logistic loss of the neighbours,
+sum w log(1 + e^{-d}). O(samples x n log n).
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from boostlist.checks import check_choice
+from boostlist.gains import Gain, check_gain
+from boostlist.losses.base import VALUE, CompiledLoss, Traits
+from boostlist.losses.draws import exponentials_of, key_of, mix
+from boostlist.losses.exponential import bits
+from boostlist.losses.lambda_loss import swap_gains
+from boostlist.losses.ratios import FAR, exponentials, vectorized
+from boostlist.losses.weights import Grades, check_grades
+from boostlist.parallel import compiled, longest, over_queries
+from boostlist.queries import frozen
+
+if TYPE_CHECKING:
+    from boostlist._typing import AnyArray
+    from boostlist.queries import Queries
+
+NeighbourWeights = Literal["decay", "ndcg", "dcg", "map", "mrr", "err"]
+"""What a pair of neighbours weighs: a power of `decay`, or the change of a metric."""
+
+_PLAIN, _MAP, _MRR, _ERR = range(4)
+
+# Up to this many documents, comparing each with each beats a sort: the loop has no branches and is vectorised.
+_COUNT = 400
+
+
+@compiled
+def _label_keys(lo, hi, start, labels, seed, key):  # type: ignore[no-untyped-def]
+    for q in range(lo, hi):
+        key[q] = key_of(labels[start[q] : start[q + 1]], seed)
+
+
+@vectorized
+def _count_earlier(wait, place):  # type: ignore[no-untyped-def]
+    for i in range(wait.size):
+        earlier = 0
+        for j in range(wait.size):
+            earlier += wait[j] < wait[i]
+        place[i] = earlier
+
+
+@compiled
+def _draw(key, near, rate, f, noise, wait, order, place):  # type: ignore[no-untyped-def]
+    """Fill in the place of each document in a drawn ranking.
+
+    Descending f + noise x Gumbel is ascending e^{-f / noise} x Exponential. Documents are sorted as whole numbers: a
+    double's bits are in the order of doubles once those of negative ones are flipped, and the lowest of them make room
+    for the number of the document.
+    """
+    n = f.size
+    exponentials_of(key, wait)
+    if near:
+        for i in range(n):
+            wait[i] *= rate[i]
+    else:
+        for i in range(n):
+            wait[i] = np.log(wait[i]) - f[i] / noise
+    low = np.int64(1)
+    while low < n:
+        low <<= np.int64(1)
+    low -= np.int64(1)
+    for i in range(n):
+        whole = bits(wait[i])
+        whole ^= (whole >> np.int64(63)) & np.int64(0x7FFFFFFFFFFFFFFF)
+        order[i] = (whole & ~low) | i
+    if n <= _COUNT:
+        _count_earlier(order, place)
+    else:
+        order.sort()
+        for t in range(n):
+            place[order[t] & low] = t
+
+
+@compiled
+def _chances(kind, z, step, chance):  # type: ignore[no-untyped-def]
+    """Fill in c_t times the step of the discount, for documents in drawn order."""
+    c = 1.0
+    for t in range(z.size):
+        chance[t] = c * step[t]
+        if kind == _ERR:
+            c *= 1 - z[t]
+        elif z[t] > 0:
+            c = c + 1 if kind == _MAP else 0.0
+
+
+@vectorized
+def _neighbours(r, z, weight, pull, curvature):  # type: ignore[no-untyped-def]
+    """Fill in the pull and the curvature of the places t - 1 and t, for r_t = e^{f_t - f_{t-1}}; 0 at both ends."""
+    n = z.size
+    pull[0] = pull[n] = curvature[0] = curvature[n] = 0.0
+    for t in range(1, n):
+        w = (z[t - 1] - z[t]) * weight[t - 1]
+        inverse = 1 / (1 + r[t])
+        other = r[t] * inverse
+        pull[t] = w * (other if w > 0 else inverse)
+        curvature[t] = abs(w) * (other * inverse)
+
+
+@vectorized
+def _collect(place, pull, curvature, gradient, diag):  # type: ignore[no-untyped-def]
+    for i in range(place.size):
+        t = place[i]
+        gradient[i] += pull[t] - pull[t + 1]
+        diag[i] += curvature[t] + curvature[t + 1]
+
+
+@compiled
+def _neighbours_value(x, z, weight):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for t in range(x.size - 1):
+        w = (z[t] - z[t + 1]) * weight[t]
+        behind = x[t + 1] - x[t] if w > 0 else x[t] - x[t + 1]
+        total += abs(w) * (max(behind, 0.0) + np.log1p(np.exp(-abs(behind))))
+    return total
+
+
+@compiled
+def _yeti(lo, hi, start, weight, f, need, value, gradient, diag, samples, noise, kind, step, key, z):  # type: ignore[no-untyped-def]
+    size = longest(lo, hi, start) + 1
+    x, E, rate, wait, drawn = np.empty(size), np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    ratio, gain, chance = np.empty(size), np.empty(size), np.empty(size)
+    pull, curvature = np.empty(size), np.empty(size)
+    orders, places = np.empty(size, np.int64), np.empty(size, np.int64)
+    for q in range(lo, hi):
+        rows = slice(start[q], start[q + 1])
+        fq, zq, gradient_q, diag_q = f[rows], z[rows], gradient[rows], diag[rows]
+        n = fq.size
+        gradient_q[:] = 0.0
+        diag_q[:] = 0.0
+        if np.min(zq) == np.max(zq):
+            continue
+        order, place = orders[:n], places[:n]
+        for i in range(n):
+            x[i] = -fq[i] / noise
+        near_draws = exponentials(x[:n], rate)
+        near = exponentials(fq, E)
+        query_key = mix(key_of(fq, np.int64(0)) ^ key[q])
+        loss = 0.0
+        for sample in range(samples):
+            _draw(mix(query_key + np.uint64(sample)), near_draws, rate, fq, noise, wait[:n], order, place)
+            for i in range(n):
+                drawn[place[i]] = E[i] if near else fq[i]
+                gain[place[i]] = zq[i]
+            for t in range(1, n):
+                if near:
+                    ratio[t] = drawn[t] / drawn[t - 1]
+                else:
+                    ratio[t] = np.exp(min(max(drawn[t] - drawn[t - 1], -FAR), FAR))
+            if kind == _PLAIN:
+                _neighbours(ratio, gain[:n], step, pull, curvature)
+            else:
+                _chances(kind, gain[:n], step, chance)
+                _neighbours(ratio, gain[:n], chance, pull, curvature)
+            _collect(place, pull, curvature, gradient_q, diag_q)
+            if need & VALUE:
+                for i in range(n):
+                    x[place[i]] = fq[i]
+                loss += _neighbours_value(x[:n], gain, step if kind == _PLAIN else chance)
+        for i in range(n):
+            gradient_q[i] *= weight[q] / samples
+            diag_q[i] *= weight[q] / samples
+        value[q] = loss / samples
+
+
+@dataclass(frozen=True, kw_only=True)
+class YetiRank(CompiledLoss):
+    """YetiRank's gradient: pairs of neighbours in rankings drawn at random around the scores.
+
+    Parameters
+    ----------
+    samples
+        Number of rankings drawn for each query and call.
+    noise
+        Factor on the Gumbel noise that is added to the scores, > 0.
+    weights
+        ``"decay"``, or the metric whose change weighs a pair: ``"ndcg"``, ``"dcg"``, ``"map"``, ``"mrr"``, ``"err"``.
+    decay
+        With ``weights="decay"``, what a place further down counts, in (0, 1].
+    gain
+        Gain a: ``"exp2"`` for 2^y - 1, ``"linear"`` for y, or a table by grade.
+    grades
+        Label set, for a_max of ERR; None for the labels seen when binding. Give it when shards of a data set must
+        agree.
+    threshold
+        Smallest label of a relevant document, for MAP and MRR.
+    seed
+        A whole number >= 0: other seeds draw other rankings.
+
+    References
+    ----------
+    Gulin, Kuralenok, Pavlov: Winning the transfer learning track of Yahoo!'s learning to rank challenge with YetiRank.
+    JMLR W&CP 14, 2011.
+    Lyzhin, Ustimenko, Gulin, Prokhorenkova: Which tricks are important for learning to rank? ICML 2023.
+    """
+
+    samples: int = 10
+    noise: float = 1.0
+    weights: NeighbourWeights = "decay"
+    decay: float = 0.85
+    gain: Gain = "exp2"
+    grades: Grades = None
+    threshold: float = 1.0
+    seed: int = 0
+
+    traits = Traits(
+        diag="heuristic", convex=False, shift_invariant=True, conservative=False, sampled=True, cost="n log n"
+    )
+    loop = staticmethod(_yeti)
+
+    def __post_init__(self) -> None:
+        check_choice("weights", self.weights, NeighbourWeights)
+        if not (_is_whole(self.samples) and self.samples >= 1):
+            raise ValueError(f"samples must be a whole number of at least 1, got {self.samples!r}")
+        if not (_is_whole(self.seed) and 0 <= self.seed < 2**63):
+            raise ValueError(f"seed must be a whole number >= 0, got {self.seed!r}")
+        if not 0 < self.noise < np.inf:
+            raise ValueError(f"noise must be finite and > 0, got {self.noise!r}")
+        if not 0 < self.decay <= 1:
+            raise ValueError(f"decay must lie in (0, 1], got {self.decay!r}")
+        if not 0 < self.threshold < np.inf:
+            raise ValueError(f"threshold must be a positive number, got {self.threshold!r}")
+        object.__setattr__(self, "gain", check_gain(self.gain))
+        object.__setattr__(self, "grades", check_grades(self.grades))
+
+    def tables(self, queries: Queries) -> tuple[AnyArray | float | int, ...]:
+        """Return samples, noise, the kind of c, the steps of the discount, a key by query, and z by document."""
+        place = np.arange(1.0, queries.sizes.max(initial=0) + 1)
+        if self.weights == "decay":
+            step = self.decay ** (place - 1)
+        elif self.weights in ("ndcg", "dcg"):
+            step = 1 / np.log1p(place) - 1 / np.log1p(place + 1)
+        else:
+            step = 1 / place - 1 / (place + 1)
+        kind = {"map": _MAP, "mrr": _MRR, "err": _ERR}.get(self.weights, _PLAIN)
+        z = swap_gains(
+            "dcg" if self.weights == "decay" else self.weights,
+            queries,
+            k=None,
+            gain=self.gain,
+            grades=self.grades,
+            threshold=self.threshold,
+        )
+        key = np.empty(queries.n_queries, np.uint64)
+        over_queries(_label_keys, queries.start, queries.start, queries.labels, int(self.seed), key)
+        return int(self.samples), float(self.noise), kind, frozen(step), frozen(key), z
+
+
+def _is_whole(number: object) -> bool:
+    return not isinstance(number, bool) and hasattr(number, "__index__") and operator.index(number) == number
