@@ -59,7 +59,7 @@ def swap_gains(
     grades: Grades,
     threshold: float,
 ) -> FloatArray:
-    """Return for each document the z of which a metric's change takes differences; NDCG's in units of 1 / log."""
+    """Return for each document the z of which a metric's change takes differences."""
     if metric in ("map", "mrr"):
         relevant = (queries.labels >= threshold).astype(np.float64)
         if metric == "mrr":
@@ -72,7 +72,7 @@ def swap_gains(
     if metric == "dcg":
         return a
     levels = queries.levels
-    ideal = levels.sum_by_query(gains(levels.label, gain) * discount_sums(queries, k))
+    ideal = np.log(2) * levels.sum_by_query(gains(levels.label, gain) * discount_sums(queries, k))
     return np.divide(a, np.repeat(ideal, queries.sizes), out=np.zeros_like(a), where=a > 0)
 
 
@@ -268,4 +268,4 @@ class LambdaLoss(CompiledLoss):
         longest_list = int(queries.sizes.max(initial=0))
         k = longest_list if self.k is None else min(self.k, longest_list)
         z = swap_gains(self.metric, queries, k=self.k, gain=self.gain, grades=self.grades, threshold=self.threshold)
-        return ("ndcg", "map", "mrr", "err").index(self.metric), k, 1 / np.log1p(np.arange(1.0, k + 1)), z
+        return ("ndcg", "map", "mrr", "err").index(self.metric), k, 1 / np.log2(np.arange(2.0, k + 2)), z

@@ -257,7 +257,7 @@ class YetiRank(CompiledLoss):
         if self.weights == "decay":
             step = self.decay ** (place - 1)
         elif self.weights in ("ndcg", "dcg"):
-            step = 1 / np.log1p(place) - 1 / np.log1p(place + 1)
+            step = 1 / np.log2(place + 1) - 1 / np.log2(place + 2)
         else:
             step = 1 / place - 1 / (place + 1)
         kind = {"map": _MAP, "mrr": _MRR, "err": _ERR}.get(self.weights, _PLAIN)

@@ -22,6 +22,7 @@ from tests.losses.references import (
     pointwise,
     rank_cosine,
     smoothed,
+    swaps,
 )
 
 FAMILIES = [
@@ -35,6 +36,7 @@ FAMILIES = [
     interval_rank,
     markov,
     smoothed,
+    swaps,
 ]
 
 CASES: list[Loss] = [loss for family in FAMILIES for loss in family.CASES]
