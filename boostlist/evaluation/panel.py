@@ -287,7 +287,9 @@ def _loss_fields(model: Model) -> list[str]:
 def _losses(family: str) -> list[str]:
     from boostlist.losses import registry
 
-    return [*FAMILIES[family].own, *registry]
+    trees = FAMILIES[family].kind == "tree"
+    # Solvers minimise a function, and need a loss that is one; trees need gradients only.
+    return [*FAMILIES[family].own, *(name for name, loss in registry.items() if trees or loss().traits.conservative)]
 
 
 def _no_family(text: str, family: str) -> str:

@@ -65,7 +65,8 @@ def swap_gains(
         if metric == "mrr":
             return relevant
         number = np.add.reduceat(relevant, queries.start[:-1]) if queries.n_queries else np.zeros(0)
-        return relevant / np.repeat(np.maximum(number, 1), queries.sizes)
+        share: FloatArray = relevant / np.repeat(np.maximum(number, 1), queries.sizes)
+        return share
     a = gains(queries.labels, gain)
     if metric == "err":
         return a / (gains(label_set(queries, grades)[-1:], gain) + 1)
@@ -73,7 +74,7 @@ def swap_gains(
         return a
     levels = queries.levels
     ideal = np.log(2) * levels.sum_by_query(gains(levels.label, gain) * discount_sums(queries, k))
-    return np.divide(a, np.repeat(ideal, queries.sizes), out=np.zeros_like(a), where=a > 0)
+    return np.asarray(np.divide(a, np.repeat(ideal, queries.sizes), out=np.zeros_like(a), where=a > 0))
 
 
 @compiled

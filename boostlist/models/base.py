@@ -131,6 +131,11 @@ class PenalisedRanker(ParametricRanker):
             raise ValueError(f"C must be finite and > 0, got {self.C}")
         if not (self.tol >= 0 and self.max_iter >= 0):
             raise ValueError(f"tol and max_iter must not be negative, got tol={self.tol}, max_iter={self.max_iter}")
+        if not loss.traits.conservative:
+            raise ValueError(
+                f"{loss!r} gives the gradient of no fixed function, so there is nothing that {type(self).__name__} "
+                "could minimise; choose another loss, or train trees on this one with TreeRanker"
+            )
         if loss.traits.shift_invariant and len(queries.levels.label) == queries.n_queries:
             warn("no query has documents of different grades, so there is no order to learn: all scores come out equal")
         return loss.bind(queries)
@@ -156,9 +161,9 @@ class DesignRanker(PenalisedRanker):
     def _problem(self, X: Any, queries: Queries) -> Problem:
         check_choice("solver", self.solver, tuple(SOLVERS))
         loss = self._loss()
+        bound = self._bind(loss, queries)
         if reason := refusal(self.solver, loss):
             raise ValueError(reason)
-        bound = self._bind(loss, queries)
         return Problem(self._design(X, queries), bound, self.C / queries.n_queries)
 
     def _iterates(self, problem: Problem) -> Iterates:

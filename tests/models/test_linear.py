@@ -29,7 +29,9 @@ def test_newton_reaches_the_optimum_of_every_smooth_convex_loss(name):
     )
 
 
-@pytest.mark.parametrize("name", [name for name, loss in LOSSES.items() if not loss.traits.convex])
+@pytest.mark.parametrize(
+    "name", [n for n, loss in LOSSES.items() if loss.traits.conservative and not loss.traits.convex]
+)
 def test_newton_refuses_what_is_not_convex_and_lbfgs_lowers_it(name):
     X, y, qid = lists()
     loss = LOSSES[name]
@@ -40,6 +42,13 @@ def test_newton_refuses_what_is_not_convex_and_lbfgs_lowers_it(name):
     value = objective(loss, 50.0, X, y, qid)
     assert value(ranker.coef_) < value(np.zeros(4))
     np.testing.assert_allclose(numerical_gradient(value, ranker.coef_), 0, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", [name for name, loss in LOSSES.items() if not loss.traits.conservative])
+def test_the_gradient_of_no_function_is_refused(name):
+    X, y, qid = lists()
+    with pytest.raises(ValueError, match="nothing that LinearRanker could minimise"):
+        LinearRanker(name).fit(X, y, qid=qid)
 
 
 def test_a_loss_without_curvature_is_refused_by_newton():
