@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from boostlist._version import __version__
+from boostlist.rankers import RANKERS as _RANKERS
 
 if TYPE_CHECKING:
     from boostlist import (
@@ -19,19 +20,10 @@ if TYPE_CHECKING:
         models,
         objectives,
     )
-    from boostlist.boosters.tree_ranker import TreeRanker
-    from boostlist.models import (
-        BilinearRanker,
-        DistanceRanker,
-        KernelRanker,
-        LinearRanker,
-        QuadraticRanker,
-        RankCosineRanker,
-        RankSVM,
-    )
     from boostlist.parallel import get_threads, set_threads
     from boostlist.persistence import load
     from boostlist.queries import Queries
+    from boostlist.rankers import *  # noqa: F403 - the classes of the table
 
 # Loaded on first use: `import boostlist` compiles nothing and imports neither numba, pandas nor a booster.
 _MODULES = (
@@ -45,31 +37,10 @@ _MODULES = (
     "models",
     "objectives",
 )
-_NAMES = {
-    "Queries": "queries",
-    "get_threads": "parallel",
-    "set_threads": "parallel",
-    "TreeRanker": "boosters.tree_ranker",
-    "load": "persistence",
-    "BilinearRanker": "models",
-    "DistanceRanker": "models",
-    "KernelRanker": "models",
-    "LinearRanker": "models",
-    "QuadraticRanker": "models",
-    "RankCosineRanker": "models",
-    "RankSVM": "models",
-}
+_NAMES = {"Queries": "queries", "get_threads": "parallel", "set_threads": "parallel", "load": "persistence"}
 
 __all__ = [
-    "BilinearRanker",
-    "DistanceRanker",
-    "KernelRanker",
-    "LinearRanker",
-    "QuadraticRanker",
     "Queries",
-    "RankCosineRanker",
-    "RankSVM",
-    "TreeRanker",
     "__version__",
     "boosters",
     "datasets",
@@ -84,9 +55,12 @@ __all__ = [
     "objectives",
     "set_threads",
 ]
+__all__ += list(_RANKERS)
 
 
 def __getattr__(name: str) -> Any:
+    if name in _RANKERS:
+        return _RANKERS[name].load()
     if name in _MODULES:
         return importlib.import_module(f"boostlist.{name}")
     if name in _NAMES:

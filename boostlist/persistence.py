@@ -4,14 +4,13 @@ A file holds a header, JSON in UTF-8 as an array of bytes, and the model's array
 
     {"format": "boostlist model", "version": 1, "model": "LinearRanker", "parameters": {...}, "attributes": {...}}
 
-Loading looks the model's name up in `MODELS` and runs nothing from the file. To make an estimator storable, derive it
-from `Storable` and add a line to `MODELS`.
+Loading looks the model's name up in `boostlist.rankers` and runs nothing from the file. To make a ranker of that table
+storable, derive it from `Storable`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import os
 import struct
@@ -27,17 +26,7 @@ from scipy import sparse
 
 from boostlist._typing import AnyArray
 from boostlist.losses import Loss, Sum, registry
-
-MODELS = {
-    "BilinearRanker": "boostlist.models",
-    "DistanceRanker": "boostlist.models",
-    "KernelRanker": "boostlist.models",
-    "LinearRanker": "boostlist.models",
-    "QuadraticRanker": "boostlist.models",
-    "RankCosineRanker": "boostlist.models",
-    "RankSVM": "boostlist.models",
-}
-"""Module of every model that can be stored, by class name."""
+from boostlist.rankers import RANKERS
 
 BOOSTER_FILES = (b"tree\n", b"{")
 """How the files of LightGBM and of XGBoost begin: a `boostlist.TreeRanker` is stored in one of these."""
@@ -145,9 +134,9 @@ def load(path: PathLike) -> Any:
         return read_ranker(path)
     header, arrays = _read(path)
     name = header["model"]
-    if name not in MODELS:
+    model_class: Any = RANKERS[name].load() if name in RANKERS else object
+    if not issubclass(model_class, Storable):
         raise ValueError(f"{path} holds a model {name!r}, which this version of boostlist does not know; upgrade it")
-    model_class: type[Any] = getattr(importlib.import_module(MODELS[name]), name)
     try:
         model: Any = model_class(**{key: decode(value) for key, value in header["parameters"].items()})
         model._restore(header["attributes"], arrays)

@@ -1,7 +1,7 @@
 """Grids: which settings of each model are tried; the best on the validation part is kept.
 
-A grid maps a family, or the name of a model, to parameters and the values to try. ``features`` says how features are
-normalised before a linear or kernel model sees them (trees need none): a method of `RankingData.normalize`, or "plain".
+A grid maps a family, or the name of a model, to parameters and the values to try. Those of the families are in
+`boostlist.rankers`.
 """
 
 from __future__ import annotations
@@ -14,44 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from boostlist.checks import did_you_mean
-from boostlist.evaluation.panel import FAMILIES, Model, check_parameter, parse
+from boostlist.evaluation.panel import Model, check_parameter, parse
+from boostlist.rankers import FAMILIES, Axes
 
-Grid = Mapping[str, Mapping[str, list[Any]]]
+Grid = Mapping[str, Axes]
 
-_TREES: dict[str, list[Any]] = {
-    "num_leaves": [7, 31],
-    "learning_rate": [0.1],
-    "n_estimators": [300],
-    "early_stopping_rounds": [25],
-}
-_ALL_TREES: dict[str, list[Any]] = {
-    "num_leaves": [7, 15, 31, 63],
-    "learning_rate": [0.03, 0.1],
-    "n_estimators": [1500],
-    "early_stopping_rounds": [100],
-}
-_ZSCORE: dict[str, list[Any]] = {"features": ["zscore"]}
-_EITHER: dict[str, list[Any]] = {"features": ["zscore", "query-minmax"]}
-
-SMALL: Grid = {
-    "lightgbm": _TREES,
-    "xgboost": _TREES,
-    "linear": {"C": [0.1, 10.0, 1000.0], **_ZSCORE},
-    "kernel": {"C": [100.0, 1000.0, 10000.0], "n_landmarks": [300], **_ZSCORE},
-    "quadratic": {"C": [1.0, 100.0], "rho": [0.05], **_ZSCORE},
-    "ranksvm": {"C": [0.1, 10.0, 1000.0], "normalize": ["pairs"], **_ZSCORE},
-    "rankcosine": {**_ZSCORE},
-}
-
-FULL: Grid = {
-    "lightgbm": _ALL_TREES,
-    "xgboost": _ALL_TREES,
-    "linear": {"C": [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0], **_EITHER},
-    "kernel": {"C": [1.0, 10.0, 100.0, 1000.0, 10000.0, 100000.0], "n_landmarks": [1000], **_EITHER},
-    "quadratic": {"C": [0.01, 0.1, 1.0, 10.0, 100.0], "rho": [0.02, 0.05, 0.15], **_EITHER},
-    "ranksvm": {"C": [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0], "normalize": ["pairs"], **_EITHER},
-    "rankcosine": {**_EITHER},
-}
+SMALL: Grid = {name: ranker.small for name, ranker in FAMILIES.items()}
+FULL: Grid = {name: ranker.full for name, ranker in FAMILIES.items()}
 
 
 def read_grid(text: str) -> Grid:
@@ -75,7 +44,7 @@ def read_grid(text: str) -> Grid:
         found = json.loads(content) if path.suffix == ".json" else tomllib.loads(content)
     except ValueError as error:
         raise ValueError(f"{path} is not a {'JSON' if path.suffix == '.json' else 'TOML'} file: {error}") from error
-    grid: dict[str, Mapping[str, list[Any]]] = dict(SMALL)
+    grid: dict[str, Axes] = dict(SMALL)
     for section, entries in found.items():
         if not isinstance(entries, dict):
             raise ValueError(f"{path}: {section} = {entries!r} stands outside of a section such as [lightgbm]")

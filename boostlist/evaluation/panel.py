@@ -9,66 +9,11 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from importlib import import_module
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 from boostlist.checks import did_you_mean
-
-Kind = Literal["tree", "linear", "kernel"]
-
-
-@dataclass(frozen=True)
-class Family:
-    """A kind of estimator.
-
-    Attributes
-    ----------
-    kind
-        What it is in a comparison of trees with kernels.
-    estimator
-        Module and class.
-    loss
-        Name of its loss parameter; None if it has no choice of loss.
-    own
-        Objectives of the host itself, which train without boostlist's losses.
-    fixed
-        Parameters that make the estimator this family.
-    """
-
-    kind: Kind
-    estimator: str
-    loss: str | None = None
-    own: tuple[str, ...] = ()
-    fixed: Mapping[str, Any] = field(default_factory=dict)
-
-    def load(self) -> Any:
-        """Import the class of the estimator."""
-        module, _, name = self.estimator.rpartition(".")
-        return getattr(import_module(module), name)
-
-
-FAMILIES: dict[str, Family] = {
-    "lightgbm": Family(
-        "tree",
-        "boostlist.TreeRanker",
-        loss="objective",
-        own=("lambdarank", "rank_xendcg"),
-        fixed={"backend": "lightgbm"},
-    ),
-    "xgboost": Family(
-        "tree",
-        "boostlist.TreeRanker",
-        loss="objective",
-        own=("rank:ndcg", "rank:map", "rank:pairwise"),
-        fixed={"backend": "xgboost"},
-    ),
-    "linear": Family("linear", "boostlist.LinearRanker", loss="loss"),
-    "kernel": Family("kernel", "boostlist.KernelRanker", loss="loss"),
-    "quadratic": Family("linear", "boostlist.QuadraticRanker", loss="loss"),
-    "ranksvm": Family("linear", "boostlist.RankSVM"),
-    "rankcosine": Family("linear", "boostlist.RankCosineRanker"),
-}
+from boostlist.rankers import FAMILIES, Kind
 
 DEFAULT = (
     "lightgbm:lambdarank",
@@ -96,7 +41,7 @@ class Model:
     Attributes
     ----------
     family
-        Name in `FAMILIES`.
+        Name in `boostlist.rankers.FAMILIES`.
     loss
         Name in the registry of losses, or of the host's own objective; None where the family has no choice.
     options

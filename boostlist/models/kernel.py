@@ -215,6 +215,7 @@ class KernelRanker(KernelMachine):
     _stored = ("dual_coef_", "basis_", "_parameters")
 
     loss: str | Loss = field(default="cs_listmle", kw_only=False)
+    kernel: KernelName | KernelFunction = "gaussian"
 
     def _loss(self) -> Loss:
         return as_loss(self.loss)

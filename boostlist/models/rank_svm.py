@@ -26,6 +26,7 @@ from boostlist.losses.pairwise_loops import gather
 from boostlist.losses.weights import Normalizer, PairWeights
 from boostlist.models.base import SolverName
 from boostlist.models.kernel import KernelMachine
+from boostlist.models.kernels import KernelFunction, KernelName
 from boostlist.parallel import compiled, longest
 from boostlist.queries import Queries
 from boostlist.solvers import Design, MatrixDesign, Problem
@@ -144,7 +145,7 @@ class RankSVM(KernelMachine):
     _stored = ("coef_", "dual_coef_", "basis_", "_parameters")
 
     normalize: Literal["pairs", "documents"] | None = None
-    kernel: Any = "linear"
+    kernel: Literal["linear"] | KernelName | KernelFunction = "linear"
     solver: SolverName = "newton-cg"
 
     def _loss(self) -> Loss:

@@ -13,8 +13,8 @@ from typing import Any, Self
 import numpy as np
 
 from boostlist.datasets import make_ranking, write_letor
-from boostlist.evaluation.panel import FAMILIES, Family
 from boostlist.evaluation.training import Trainer
+from boostlist.rankers import FAMILIES, Ranker
 from boostlist.solvers import Convergence, Iteration, Reason
 
 GRID = {"stub": {"C": [1.0, 2.0]}}
@@ -47,7 +47,7 @@ class StubTrainer(Trainer):
     """The ordinary trainer; unpickling it imports this module."""
 
 
-FAMILIES["stub"] = Family("linear", "tests.evaluation.stubs.StubRanker")
+FAMILIES["stub"] = Ranker("tests.evaluation.stubs.StubRanker", family="stub")
 
 
 def write_parts(folder, n_queries=40):

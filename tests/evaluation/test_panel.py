@@ -8,7 +8,6 @@ from boostlist import LinearRanker, TreeRanker
 from boostlist.evaluation.grids import FULL, SMALL, label, read_grid, settings
 from boostlist.evaluation.panel import (
     DEFAULT,
-    FAMILIES,
     Model,
     check_host_parameters,
     default_baseline,
@@ -16,6 +15,7 @@ from boostlist.evaluation.panel import (
     parse,
 )
 from boostlist.losses import registry
+from boostlist.rankers import FAMILIES
 
 
 def test_a_name_and_its_model_are_two_ways_to_say_the_same():
@@ -102,7 +102,7 @@ def test_parameters_that_the_host_does_not_know(family, known):
 
 
 def test_every_family_has_both_grids_and_makes_its_estimator():
-    for family in ("lightgbm", "xgboost", "linear", "kernel", "quadratic", "ranksvm", "rankcosine"):
+    for family in SMALL:
         model = Model(family, "cs_listmle" if FAMILIES[family].loss else None)
         for grid in (SMALL, FULL):
             for setting in settings(model, grid):

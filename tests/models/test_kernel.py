@@ -161,3 +161,15 @@ def test_kernel_rank_svm_with_a_linear_kernel_is_the_linear_one():
     linear = RankSVM(C=2.0).fit(X, y, qid=qid).predict(X)
     kernel = RankSVM(C=2.0, kernel="polynomial", setting="vanilla").fit(X, y, qid=qid).predict(X)
     np.testing.assert_allclose(kernel, linear, atol=1e-6)
+
+
+def test_a_refit_leaves_nothing_of_the_fit_before(tmp_path):
+    X, y, qid = lists(5)
+    ranker = RankSVM().fit(X, y, qid=qid)
+    ranker.set_params(kernel="gaussian").fit(X, y, qid=qid)
+    assert not hasattr(ranker, "coef_")
+    with np.load(ranker.save(tmp_path / "m.npz")) as file:
+        assert set(file.files) == {"header", "dual_coef_", "basis_", "_parameters"}
+    ranker.set_params(kernel="linear").fit(X, y, qid=qid)
+    assert not hasattr(ranker, "basis_")
+    np.testing.assert_array_equal(ranker.coef_, RankSVM().fit(X, y, qid=qid).coef_)
