@@ -19,6 +19,7 @@ RESULT = Result(
     history={"loss": [3.0, 1.0]},
     chosen_rounds=None,
     warnings=["slow"],
+    largest=4.0,
 )
 FACTS = FoldFacts(
     fold=2,
