@@ -15,6 +15,8 @@ from boostlist.ranking_estimator import qid_column
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+__all__ = ["QueryKFold"]
+
 
 class QueryKFold(BaseCrossValidator):  # type: ignore[misc]
     """K folds of whole queries, for scikit-learn and for ``lgb.cv(folds=...)``.

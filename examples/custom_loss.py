@@ -1,4 +1,7 @@
-"""A loss of one's own: two small classes in plain NumPy, and the trees of either host and linear models train on it.
+"""A loss of one's own
+===================
+
+A loss of one's own: two small classes in plain NumPy, and the trees of either host and linear models train on it.
 
 The loss is the squared error between centred scores and centred grades, 1/2 sum_i (f_i - mean f - y_i + mean y)^2: what
 matters is the order within a query, so the mean of the query is free.
@@ -6,6 +9,7 @@ matters is the order within a query, so the mean of the query is free.
 
 from dataclasses import dataclass
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import boostlist
@@ -31,11 +35,18 @@ class _CentredError(Loss):
 
 
 fold = boostlist.datasets.load_sample()
-for model in (
+figure, axes = plt.subplots(1, 3, figsize=(10, 3.5), sharey=True, layout="constrained")
+models = (
     boostlist.TreeRanker(_CentredError(), n_estimators=100, learning_rate=0.1),
     boostlist.TreeRanker(_CentredError(), backend="xgboost", n_estimators=100, learning_rate=0.1),
     boostlist.LinearRanker(_CentredError(), C=0.1, solver="lbfgs"),
-):
+)
+for ax, model in zip(axes, models, strict=True):
     model.fit(fold.train.X, fold.train.y, qid=fold.train.qid)
     score = model.score(fold.test.X, fold.test.y, qid=fold.test.qid)
     print(f"{type(model).__name__:12} {getattr(model, 'backend', ''):8} NDCG@10 {score:.4f}")
+    ax.boxplot([model.predict(fold.test.X[fold.test.y == grade]) for grade in range(5)], positions=range(5))
+    ax.set_title(f"{type(model).__name__} {getattr(model, 'backend', '')}")
+    ax.set_xlabel("grade")
+axes[0].set_ylabel("score")
+plt.show()

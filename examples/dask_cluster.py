@@ -1,4 +1,7 @@
-"""Train on a Dask cluster from LETOR files, evaluate there, and use the model at home.
+"""Training on a Dask cluster
+==========================
+
+Train on a Dask cluster from LETOR files, evaluate there, and use the model at home.
 
 A cluster of two local processes stands in for a real one: ``Client("tcp://scheduler:8786")`` is all that changes.
 

@@ -1,4 +1,7 @@
-"""From a folder of LETOR folds to a cross-validated figure.
+"""From a folder of LETOR folds to a figure
+========================================
+
+From a folder of LETOR folds to a cross-validated figure.
 
     python letor_end_to_end.py [FOLDER]
 

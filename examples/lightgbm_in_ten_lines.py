@@ -1,6 +1,11 @@
-"""CS-ListMLE in LightGBM: one line more than the built-in LambdaMART, and the metric stated."""
+"""LightGBM in ten lines
+=====================
+
+CS-ListMLE in LightGBM: one line more than the built-in LambdaMART, and the metric stated.
+"""
 
 import lightgbm as lgb
+import matplotlib.pyplot as plt
 
 import boostlist
 
@@ -12,3 +17,6 @@ booster = lgb.train(params, train, num_boost_round=100)
 
 ndcg = boostlist.metrics.get("ndcg@10")
 print(f"{ndcg.name} on the test part: {ndcg.mean(booster.predict(test.X), test.queries):.4f}")
+
+lgb.plot_importance(booster, importance_type="gain", max_num_features=10, precision=0)
+plt.show()

@@ -1,4 +1,7 @@
-"""Train on a data set without ever holding it in memory, in either host, and measure the peak.
+"""Data larger than memory
+=======================
+
+Train on a data set without ever holding it in memory, in either host, and measure the peak.
 
 The features come from the memory-mapped copy that ``load_letor(..., cache="map")`` leaves beside a LETOR file. LightGBM
 keeps a byte a value, XGBoost keeps its binned data in temporary files; both get gradients from boostlist. Either needs

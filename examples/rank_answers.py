@@ -1,4 +1,7 @@
-"""Rank answers to questions by words alone: bilinear and distance functionals under the three losses of table 4.
+"""Ranking answers to questions
+============================
+
+Rank answers to questions by words alone: bilinear and distance functionals under the three losses of table 4.
 
     python examples/rank_answers.py [--questions 1500] [--seed 0]
 

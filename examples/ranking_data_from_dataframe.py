@@ -1,5 +1,10 @@
-"""Ranking data from a data frame: columns by name, documents of a query wherever they stand, NaN where unknown."""
+"""Ranking data from a data frame
+==============================
 
+Ranking data from a data frame: columns by name, documents of a query wherever they stand, NaN where unknown.
+"""
+
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -24,4 +29,12 @@ print(data.describe())
 train, test = data.split(0.8, seed=0)
 ranker = boostlist.TreeRanker("cs_listmle", n_estimators=80, learning_rate=0.1).fit(train.X, train.y, qid=train.qid)
 print(f"NDCG@10 on searches not seen: {ranker.score(test.X, test.y, qid=test.qid):.4f}")
-print(dict(zip(data.names, ranker.feature_importances_.round(2).tolist(), strict=True)))
+
+contributions = ranker.predict(test.X, pred_contrib=True)[:, :-1]
+figure, axes = plt.subplots(1, len(data.names), figsize=(10, 3.5), sharey=True, layout="constrained")
+for ax, name, values, effect in zip(axes, data.names, np.asarray(test.X).T, contributions.T, strict=True):
+    ax.plot(values, effect, ".", markersize=2)
+    ax.set_xlabel(name)
+axes[0].set_ylabel("what the feature adds to the score (SHAP)")
+axes[list(data.names).index("price")].set_xscale("log")
+plt.show()

@@ -1,5 +1,10 @@
-"""IntervalRank in XGBoost, whose own ranker refuses custom objectives; xgb.train takes this one as it is."""
+"""XGBoost in ten lines
+====================
 
+IntervalRank in XGBoost, whose own ranker refuses custom objectives; xgb.train takes this one as it is.
+"""
+
+import matplotlib.pyplot as plt
 import xgboost as xgb
 
 import boostlist
@@ -12,3 +17,6 @@ booster = xgb.train(params, train, num_boost_round=100, obj=boostlist.objectives
 
 ndcg = boostlist.metrics.get("ndcg@10")
 print(f"{ndcg.name} on the test part: {ndcg.mean(booster.predict(xgb.DMatrix(test.X)), test.queries):.4f}")
+
+xgb.plot_importance(booster, importance_type="gain", max_num_features=10, values_format="{v:.0f}")
+plt.show()

@@ -28,6 +28,19 @@ from boostlist._typing import FloatArray
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+__all__ = [
+    "Comparison",
+    "Interval",
+    "compare",
+    "difference_interval",
+    "holm",
+    "mean_interval",
+    "randomization",
+    "t_test",
+    "table",
+    "wilcoxon",
+]
+
 Alternative = Literal["two-sided", "greater", "less"]
 """What is tested for: the values of a and b differ, those of a are greater, or less."""
 
