@@ -20,6 +20,11 @@ WUB, the weighted upper bound: the likelihood falls apart into pairs. With d = f
 
 (In print the double sum stands a second time inside the pair term.) The slope in d is
 gamma (b sinh / (1 + b cosh) - sign), the curvature gamma^2 b (b + cosh) / (1 + b cosh)^2, at most gamma^2 b / (1 + b).
+Labels enter by their number alone. Where they are continuous, b is infinite: the limit but for constants is
+
+    l = sum_{i<j} W_ij [ log( 2 cosh(gamma d) ) - gamma sign(y_i - y_j) d ]
+
+the logistic loss of 2 gamma d for an ordered pair. More than 1,000 labels count as continuous: .1 % in curvature.
 O(n^2), with one exp per document. Tied pairs pull together; as the pair weights of table 9 that contain a difference of
 grades are 0 for them, they count under ``weights="uniform"`` only. On lists of one grade both losses pull together.
 """
@@ -42,6 +47,7 @@ from boostlist.losses.weights import (
     StageWeights,
     check_grades,
     enumerable_label_set,
+    label_set,
     pair_scale,
     pair_weights,
     stage_weights,
@@ -50,6 +56,9 @@ from boostlist.losses.weights import (
 if TYPE_CHECKING:
     from boostlist._typing import AnyArray
     from boostlist.queries import Queries
+
+# A larger b is taken for infinite.
+_CONTINUOUS = 999
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,8 +122,8 @@ class WUB(CompiledLoss):
     gain
         Gain in R: ``"exp2"``, ``"linear"`` or a table by grade.
     grades
-        Label set L, at most 64 grades; None for the labels seen when binding. Give it when shards of a data set must
-        agree.
+        Label set L, of which more than 1,000 count as continuous; None for the labels seen when binding. Give it when
+        shards of a data set must agree.
 
     References
     ----------
@@ -142,15 +151,20 @@ class WUB(CompiledLoss):
         object.__setattr__(self, "grades", check_grades(self.grades))
 
     def tables(self, queries: Queries) -> tuple[AnyArray | float, ...]:
-        """Return |L| - 1, gamma and kappa by query, alpha and beta, the levels, and A and B by level."""
+        """Return 1 / b and |L| b, gamma and kappa by query, alpha and beta, the levels, and A and B by level."""
         levels = queries.levels
-        labels_1 = len(enumerable_label_set(queries, self.grades)) - 1.0
+        b = len(label_set(queries, self.grades)) - 1.0
         kappa = pair_scale(self.normalize, queries, self.gain, self.grades, tied=True)
         if self.gamma == "pairs":
             gamma = pair_scale("pairs", queries, self.gain, self.grades, tied=True)
         else:
             gamma = np.full(queries.n_queries, float(self.gamma))
-        if labels_1 == 0:
-            kappa = np.zeros_like(kappa)  # with a single label to choose from nothing is uncertain
+        if b > _CONTINUOUS:
+            c, factor = 0.0, 2.0
+        elif b > 0:
+            c, factor = 1 / b, (b + 1) * b
+        else:
+            # With a single label to choose from nothing is uncertain.
+            c, factor, kappa = 1.0, 2.0, np.zeros_like(kappa)
         alpha, beta, A, B = pair_weights(self.weights, queries, self.gain, self.grades)
-        return labels_1, gamma, kappa, alpha, beta, levels.order, levels.start, levels.document, A, B
+        return c, factor, gamma, kappa, alpha, beta, levels.order, levels.start, levels.document, A, B

@@ -5,9 +5,9 @@ diagonal is taken as gamma^2 [ sum_i W_i Var_{P_i} s + W_k ( Var_{P_k} a - 2 Cov
 s = sign(v - y_k). As a(v) ascends, s (a(v) - a(y_k)) = |a(v) - a(y_k)|.
 
 WUB runs over pairs, document i after j in ascending order of grade. For y_i > y_j both derivatives in d are rational in
-r = e^{-gamma d}: with den = 2 r + b (1 + r^2),
+r = e^{-gamma d}: with c = 1 / b and den = 1 + 2 c r + r^2,
 
-    slope / gamma = -2 r (1 + b r) / den,   curvature / gamma^2 = 2 b r (2 b r + 1 + r^2) / den^2
+    slope / gamma = -2 r (c + r) / den,   curvature / gamma^2 = 2 r (2 r + c (1 + r^2)) / den^2
 
 so that one exp per document is enough. A tied pair has the same with gamma added to the slope and gamma d to the value;
 over a grade these additions are a sum with known coefficients.
@@ -25,7 +25,7 @@ from boostlist.parallel import compiled, longest
 
 # A label of probability e^-100 counts for nothing beside one of at least 1 / 64, and exp is slow where it underflows.
 _NOTHING = -100.0
-# Times the largest factor, |L|^2 e^(2 FAR), this is still finite.
+# Times the largest argument, |L|^2 e^(2 FAR), this is still finite.
 _LARGE = 1e100
 
 
@@ -234,19 +234,18 @@ def wpll_hessp(  # type: ignore[no-untyped-def]
 
 
 @vectorized
-def _wub_row(r, A, B, a, b, labels_1, gradient, diag):  # type: ignore[no-untyped-def]
+def _wub_row(r, A, B, a, b, c, gradient, diag):  # type: ignore[no-untyped-def]
     """Take W slope from the gradient of the documents j, add W curvature to their diagonal, and return both sums.
 
-    labels_1 is |L| - 1. The slope is that of a lower document j.
+    The slope is that of a lower document j.
     """
     slopes = curvatures = 0.0
     for j in range(r.size):
-        square = r[j] * r[j]
-        inverse = 2 / (2 * r[j] + labels_1 * (1 + square))
-        br = labels_1 * r[j]
+        square = 1 + r[j] * r[j]
+        inverse = 2 / (square + 2 * c * r[j])
         W = (a - A[j]) * (b - B[j])
-        slope = W * (1 + br) * (r[j] * inverse)
-        curvature = 0.5 * W * (2 * br + 1 + square) * (br * inverse * inverse)
+        slope = W * (c + r[j]) * (r[j] * inverse)
+        curvature = 0.5 * W * (2 * r[j] + c * square) * (r[j] * inverse * inverse)
         gradient[j] += slope
         diag[j] += curvature
         slopes += slope
@@ -255,14 +254,14 @@ def _wub_row(r, A, B, a, b, labels_1, gradient, diag):  # type: ignore[no-untype
 
 
 @vectorized
-def _wub_hessp_row(r, A, B, a, b, labels_1, vi, v, out):  # type: ignore[no-untyped-def]
+def _wub_hessp_row(r, A, B, a, b, c, vi, v, out):  # type: ignore[no-untyped-def]
     """Add W curvature (v_j - v_i) to the lower documents, and return its sum."""
     total = 0.0
     for j in range(r.size):
-        square = r[j] * r[j]
-        inverse = 1 / (2 * r[j] + labels_1 * (1 + square))
+        square = 1 + r[j] * r[j]
+        inverse = 1 / (square + 2 * c * r[j])
         W = (a - A[j]) * (b - B[j])
-        curvature = W * (2 * labels_1 * r[j] * inverse) * ((2 * labels_1 * r[j] + 1 + square) * inverse)
+        curvature = W * (2 * r[j] * inverse) * ((2 * r[j] + c * square) * inverse)
         change = curvature * (v[j] - vi)
         out[j] += change
         total += change
@@ -270,12 +269,11 @@ def _wub_hessp_row(r, A, B, a, b, labels_1, vi, v, out):  # type: ignore[no-unty
 
 
 @compiled
-def _wub_value_row(near, x, r, A, B, a, b, labels_1, xi):  # type: ignore[no-untyped-def]
-    """Return the sum of W log(|L| (1 + b cosh) e^{-gamma d}), with one logarithm for many pairs of the same weight.
+def _wub_value_row(near, x, r, A, B, a, b, c, factor, xi):  # type: ignore[no-untyped-def]
+    """Return the sum of W log(factor (c + cosh) e^{-gamma d}), with one logarithm for many pairs of the same weight.
 
     z is the product of the arguments less 1, so that arguments close to 1 keep their digits.
     """
-    size = labels_1 + 1
     total = z = W = 0.0
     for j in range(r.size):
         Wj = (a - A[j]) * (b - B[j])
@@ -284,10 +282,10 @@ def _wub_value_row(near, x, r, A, B, a, b, labels_1, xi):  # type: ignore[no-unt
             W, z = Wj, 0.0
         gap = x[j] - xi
         if near or abs(gap) < FAR:
-            excess = (0.5 * size * labels_1 - 1) + size * r[j] * (1 + 0.5 * labels_1 * r[j])
+            excess = (0.5 * factor - 1) + factor * r[j] * (c + 0.5 * r[j])
             z += excess + excess * z
         else:
-            total += Wj * (np.log(0.5 * size * labels_1) + abs(gap) + gap)
+            total += Wj * (np.log(0.5 * factor) + abs(gap) + gap)
     return total + W * np.log1p(z)
 
 
@@ -302,7 +300,8 @@ def wub(  # type: ignore[no-untyped-def]
     value,
     gradient,
     diag,
-    labels_1,
+    c,
+    factor,
     gamma,
     kappa,
     alpha,
@@ -345,11 +344,11 @@ def wub(  # type: ignore[no-untyped-def]
                     ai, bi = alpha + a[i], beta + b[i]
                     r, aj, bj = ratio[: high - left], a[left:high], b[left:high]
                     ratios(near, x, E, i, left, high, r)
-                    s, c = _wub_row(r, aj, bj, ai, bi, labels_1, slope[left:high], curvature[left:high])
-                    slope[i] -= s
-                    curvature[i] += c
+                    pull, bend = _wub_row(r, aj, bj, ai, bi, c, slope[left:high], curvature[left:high])
+                    slope[i] -= pull
+                    curvature[i] += bend
                     if need & VALUE:
-                        loss += _wub_value_row(near, x[left:high], r, aj, bj, ai, bi, labels_1, x[i])
+                        loss += _wub_value_row(near, x[left:high], r, aj, bj, ai, bi, c, factor, x[i])
         # A tied pair, i after j, was taken for an ordered one: -gamma d too much, in the sum over its grade.
         if tied > 0:
             for g in range(first, last):
@@ -367,7 +366,7 @@ def wub(  # type: ignore[no-untyped-def]
 
 @compiled
 def wub_hessp(  # type: ignore[no-untyped-def]
-    lo, hi, start, weight, f, v, out, labels_1, gamma, kappa, alpha, beta, order, level_start, document, A, B
+    lo, hi, start, weight, f, v, out, c, factor, gamma, kappa, alpha, beta, order, level_start, document, A, B
 ):
     """Hessian-vector product of the weighted upper bound."""
     x = np.empty(longest(lo, hi, start))
@@ -397,7 +396,7 @@ def wub_hessp(  # type: ignore[no-untyped-def]
                     b[left:high],
                     alpha + a[i],
                     beta + b[i],
-                    labels_1,
+                    c,
                     direction[i],
                     direction[left:high],
                     product[left:high],

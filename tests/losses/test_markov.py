@@ -96,11 +96,42 @@ def test_shards_agree_given_the_grades():
         np.testing.assert_allclose(whole, parts, rtol=1e-13)
 
 
-@pytest.mark.parametrize("loss", [WpLL(), WUB()])
-def test_too_many_grades(loss):
+def test_too_many_grades_for_a_loss_that_models_each():
     with pytest.raises(ValueError, match=r"65 grades.*at most 64\. Round or bin the labels"):
-        loss.bind(Queries.from_sizes(np.arange(65), [65]))
-    assert math.isfinite(loss.bind(Queries.from_sizes(np.arange(64), [64])).value(np.zeros(64)))
+        WpLL().bind(Queries.from_sizes(np.arange(65), [65]))
+    assert math.isfinite(WpLL().bind(Queries.from_sizes(np.arange(64), [64])).value(np.zeros(64)))
+
+
+@pytest.mark.parametrize(("grades", "b"), [(1000, 999), (1001, math.inf)])
+def test_wub_takes_any_number_of_labels(grades, b):
+    rng = np.random.default_rng(4)
+    # One list of a few documents, and another that holds the rest of the labels.
+    y = np.concatenate((rng.choice(grades, 6, replace=False), np.arange(grades))).astype(float)
+    f = np.concatenate((rng.normal(size=6), np.zeros(grades)))
+    bound = WUB(normalize=None, gamma=0.7).bind(Queries.from_sizes(y, [6, grades]))
+    d, sign = 0.7 * (f[:6, None] - f[:6]), np.sign(y[:6, None] - y[:6])
+    if math.isinf(b):
+        psi, slope, curvature = np.log(2 * np.cosh(d)), np.tanh(d), 1 / np.cosh(d) ** 2
+    else:
+        psi, slope = np.log(grades * (1 + b * np.cosh(d))), b * np.sinh(d) / (1 + b * np.cosh(d))
+        curvature = b * (b + np.cosh(d)) / (1 + b * np.cosh(d)) ** 2
+    np.testing.assert_allclose(bound.per_query(f)[0], np.triu(psi - sign * d, 1).sum(), rtol=1e-12)
+    gradient, diag = bound.gradient_hessian(f)
+    np.testing.assert_allclose(gradient[:6], 0.7 * (slope - sign).sum(1), rtol=1e-11)
+    np.fill_diagonal(curvature, 0)
+    np.testing.assert_allclose(diag[:6], 0.49 * curvature.sum(1), rtol=1e-11)
+    v = rng.normal(size=f.size)
+    product = curvature.sum(1) * v[:6] - curvature @ v[:6]
+    np.testing.assert_allclose(bound.hessp(f)(v)[:6], 0.49 * product, rtol=1e-10)
+
+
+def test_many_grades_may_be_given():
+    y, f = np.array([0.0, 1, 2]), np.array([0.3, -0.2, 0.9])
+    grades = tuple(range(900))
+    found = WUB(normalize=None, grades=grades).bind(Queries.from_sizes(y, [3])).value(f)
+    pairs = [(1, 0), (2, 0), (2, 1)]
+    expected = sum(math.log(900 * (1 + 899 * math.cosh(f[i] - f[j]))) - (f[i] - f[j]) for i, j in pairs)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_parameters_are_checked():
