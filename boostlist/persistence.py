@@ -1,8 +1,8 @@
-"""Models in files: arrays and JSON in one ``.npz``, without pickle.
+"""Models in files: arrays and JSON in one archive (`boostlist.files`), without pickle.
 
-A file holds a header, JSON in UTF-8 as an array of bytes, and the model's arrays under their names:
+The arrays stand under their names; the JSON is
 
-    {"format": "boostlist model", "version": 1, "model": "LinearRanker", "parameters": {...}, "attributes": {...}}
+    {"model": "LinearRanker", "parameters": {...}, "attributes": {...}}
 
 Loading looks the model's name up in `boostlist.rankers` and runs nothing from the file. To make a ranker of that table
 storable, derive it from `Storable`.
@@ -10,13 +10,6 @@ storable, derive it from `Storable`.
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import struct
-import tempfile
-import zipfile
-import zlib
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar
@@ -25,21 +18,20 @@ import numpy as np
 from scipy import sparse
 
 from boostlist._typing import AnyArray
+from boostlist.files import FileFormatError, Kind, PathLike, open_regular, read_archive, write_archive
 from boostlist.losses import Loss, Sum, registry
 from boostlist.rankers import RANKERS
 
 BOOSTER_FILES = (b"tree\n", b"{")
 """How the files of LightGBM and of XGBoost begin: a `boostlist.TreeRanker` is stored in one of these."""
 
-_FORMAT, _VERSION, _HEADER = "boostlist model", 1, "header"
-# What NumPy raises on a file that it cannot read, or whose arrays or header are not what they must be.
-_UNREADABLE = (
-    *(AttributeError, EOFError, KeyError, MemoryError, OSError, OverflowError, RuntimeError, TypeError, ValueError),
-    *(struct.error, zipfile.BadZipFile, zlib.error),
+_MODEL = Kind(
+    "model",
+    2,
+    "expected is what `save` of an estimator has written: .npz, or with trees a model file of LightGBM (text) or "
+    "XGBoost (.json, .ubj)",
 )
 _CSR_PARTS = ("data", "indices", "indptr", "shape")
-
-PathLike = str | os.PathLike[str]
 
 
 class Storable:
@@ -70,14 +62,8 @@ class Storable:
         check_is_fitted(self)
         parameters = {name: encode(value, name) for name, value in self.get_params(deep=False).items()}  # type: ignore[attr-defined]
         attributes, arrays = self._state()
-        header = {
-            "format": _FORMAT,
-            "version": _VERSION,
-            "model": type(self).__name__,
-            "parameters": parameters,
-            "attributes": attributes,
-        }
-        return _write(Path(path), header, arrays)
+        about = {"model": type(self).__name__, "parameters": parameters, "attributes": attributes}
+        return write_archive(path, _MODEL, about, arrays)
 
     def _state(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """Return fitted attributes: those that go into the header, and arrays."""
@@ -113,8 +99,8 @@ def load(path: PathLike) -> Any:
 
     Raises
     ------
-    ValueError
-        If the file is not a model of boostlist, is damaged, or was written by a later version.
+    FileFormatError
+        If the file is not a model of boostlist, is damaged, or was written by another version: a ValueError.
 
     Examples
     --------
@@ -126,24 +112,31 @@ def load(path: PathLike) -> Any:
     True
     """
     path = Path(path)
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         head = file.read(5)
     if head.startswith(BOOSTER_FILES):
         from boostlist.boosters.model_file import read_ranker
 
         return read_ranker(path)
-    header, arrays = _read(path)
-    name = header["model"]
+    about, views = read_archive(path, _MODEL)
+    kinds = {"model": str, "parameters": dict, "attributes": dict}
+    if not all(isinstance(about.get(key), kind) for key, kind in kinds.items()):
+        raise FileFormatError(f"{path} is damaged: it does not say what model it holds")
+    name = about["model"]
     model_class: Any = RANKERS[name].load() if name in RANKERS else object
     if not issubclass(model_class, Storable):
-        raise ValueError(f"{path} holds a model {name!r}, which this version of boostlist does not know; upgrade it")
+        raise FileFormatError(
+            f"{path} holds a model {name!r}, which this version of boostlist does not know; upgrade it"
+        )
+    # Arrays of their own, as those of a model that was fitted here; in the byte order of this machine.
+    arrays = {key: np.array(view, view.dtype.newbyteorder("=")) for key, view in views.items()}
     try:
-        model: Any = model_class(**{key: decode(value) for key, value in header["parameters"].items()})
-        model._restore(header["attributes"], arrays)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ValueError(f"{path} is damaged: its {name} cannot be put together ({error})") from error
+        model: Any = model_class(**{key: decode(value) for key, value in about["parameters"].items()})
+        model._restore(about["attributes"], arrays)
+    except Exception as error:  # a forged file may hold anything
+        raise FileFormatError(f"{path} is damaged: its {name} cannot be put together ({error})") from error
     if not (model.__sklearn_is_fitted__() and hasattr(model, "n_features_in_")):
-        raise ValueError(f"{path} is damaged: its {name} lacks what it was fitted to")
+        raise FileFormatError(f"{path} is damaged: its {name} lacks what it was fitted to")
     return model
 
 
@@ -175,51 +168,3 @@ def decode(value: Any) -> Any:
         return Sum(terms=tuple((float(factor), decode(loss)) for factor, loss in value["sum"]))
     parameters = {name: tuple(v) if isinstance(v, list) else v for name, v in value["parameters"].items()}
     return registry[value["loss"]](**parameters)
-
-
-def _write(path: Path, header: dict[str, Any], arrays: dict[str, AnyArray]) -> Path:
-    """Write to a temporary file beside the target and move it there in one step."""
-    contents: dict[str, Any] = {_HEADER: np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays}
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez_compressed(file, **contents)
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp makes the file private; a model gets the permissions that any new file would have.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
-        raise
-    return path
-
-
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-    # NumPy's own words are left out: for a file that is no archive they advise to unpickle it.
-    foreign = (
-        f"{path} is not a model of boostlist, or is damaged; expected is what `save` of an estimator has written: "
-        ".npz, or with trees a model file of LightGBM (text) or XGBoost (.json, .ubj)"
-    )
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        header = json.loads(arrays.pop(_HEADER).tobytes().decode())
-    except FileNotFoundError:
-        raise
-    except _UNREADABLE:
-        raise ValueError(foreign) from None
-    if not isinstance(header, dict) or header.get("format") != _FORMAT:
-        raise ValueError(foreign)
-    if header.get("version") != _VERSION:
-        raise ValueError(
-            f"{path} has version {header.get('version')} of the format; this boostlist reads version {_VERSION}. "
-            "Upgrade boostlist"
-        )
-    kinds = {"model": str, "parameters": dict, "attributes": dict}
-    if not all(isinstance(header.get(key), kind) for key, kind in kinds.items()):
-        raise ValueError(f"{path} is damaged: its header is incomplete")
-    return header, arrays

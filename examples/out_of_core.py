@@ -3,7 +3,7 @@
 
 Train on a data set without ever holding it in memory, in either host, and measure the peak.
 
-The features come from the memory-mapped copy that ``load_letor(..., cache=True)`` leaves beside a LETOR file. LightGBM
+The features come from the memory-mapped copy that ``load_letor(..., cache="map")`` leaves beside a LETOR file. LightGBM
 keeps a byte a value, XGBoost keeps its binned data in temporary files; both get gradients from boostlist. Either needs
 some memory whatever the size of the data (XGBoost about 190 MB at 136 features), so the data must be a few hundred MB.
 
@@ -28,7 +28,7 @@ def resident(kind: str) -> int:
 
 
 def train(backend: str, path: Path) -> None:
-    data = load_letor(path, cache=True, sparse=False)
+    data = load_letor(path, cache="map", sparse=False)
     warm = data.select(range(50))
     TreeRanker(backend=backend, n_estimators=1).fit(warm.X, warm.y, warm.qid)  # loads libraries, compiles loops
     before = resident("VmRSS")
@@ -52,7 +52,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         path = write_ranking(Path(folder) / "train.txt", queries, docs=40, n_features=136, seed=1)
-        load_letor(path, cache=True, sparse=False)
+        load_letor(path, cache="map", sparse=False)
         # A process of its own, so that what writing and parsing needed does not count.
         subprocess.run([sys.executable, __file__, backend, str(queries), str(path)], check=True)
 

@@ -1,6 +1,5 @@
 """Models in files: the same predictions after loading, and clear errors for anything else."""
 
-import contextlib
 import json
 import pickle
 import zipfile
@@ -11,7 +10,7 @@ from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
 import boostlist
-from boostlist import LinearRanker, persistence
+from boostlist import LinearRanker, files, persistence
 from boostlist.losses import CsListMLE, ListMLE, Pointwise, WeightedPL, registry
 from tests.models.data import lists
 from tests.models.test_ranking_estimator import ALL, frame
@@ -61,29 +60,20 @@ def saved(tmp_path):
     return LinearRanker().fit(X, y, qid=qid).save(tmp_path / "m.npz")
 
 
-def rewrite(path, **changes):
-    """Change entries of the header."""
-    with np.load(path) as file:
-        contents = dict(file)
-    header = json.loads(contents["header"].tobytes()) | changes
-    contents["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    np.savez(path, **contents)
+def forge(path, version=2, **changes):
+    """Change entries of the JSON, and make the sum right again."""
+    about, arrays = files.read_archive(path, files.Kind("model", 2))
+    files.write_archive(path, files.Kind("model", version), about | changes, arrays)
 
 
 def test_cut_and_flipped_bytes_give_a_clear_error(saved):
     data = saved.read_bytes()
-    for length in [0, 1, 10, len(data) // 2, len(data) - 1]:
-        saved.write_bytes(data[:length])
-        with pytest.raises(ValueError, match="not a model of boostlist"):
+    damaged = [data[:length] for length in [0, 1, 10, len(data) // 2, len(data) - 1]]
+    damaged += [data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :] for at in range(0, len(data), 11)]
+    for content in damaged:
+        saved.write_bytes(content)
+        with pytest.raises(files.FileFormatError, match="not a model of boostlist, or is damaged; expected is"):
             boostlist.load(saved)
-    loaded = 0
-    for at in range(0, len(data), 7):
-        saved.write_bytes(data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :])
-        with contextlib.suppress(ValueError):  # any other exception is a failure
-            boostlist.load(saved)
-            loaded += 1
-    # Some bytes mean nothing, such as a time stamp.
-    assert loaded < len(data) / 14
 
 
 def test_foreign_files_and_versions(saved, tmp_path):
@@ -97,9 +87,7 @@ def test_foreign_files_and_versions(saved, tmp_path):
         path.write_bytes(data)
         with pytest.raises(ValueError, match="is not a model of boostlist, or is damaged; expected is") as caught:
             boostlist.load(path)
-        # NumPy's advice to unpickle is not even in the traceback.
-        assert "pickle" not in str(caught.value).replace(str(path), "")
-        assert caught.value.__suppress_context__
+        assert caught.value.__context__ is None  # such as NumPy's advice to unpickle the file
     np.savez(tmp_path / "other.npz", x=np.ones(3))
     np.save(tmp_path / "array.npy", np.ones(3))
     with zipfile.ZipFile(tmp_path / "plain.zip", "w") as archive:
@@ -110,14 +98,14 @@ def test_foreign_files_and_versions(saved, tmp_path):
     with pytest.raises(FileNotFoundError):
         boostlist.load(tmp_path / "nothing.npz")
     for changes, message in [
-        ({"version": 2}, "has version 2 of the format.*Upgrade"),
-        ({"format": "other"}, "is not a model of boostlist"),
+        ({"version": 3}, "has version 3 of the format.*Upgrade"),
         ({"model": "os.system"}, "does not know"),
         ({"parameters": {"D": 1}}, "is damaged: its LinearRanker cannot be put together"),
-        ({"parameters": None}, "header is incomplete"),
+        ({"parameters": {"loss": {"loss": "os.system", "parameters": {}}}}, "cannot be put together"),
+        ({"parameters": None}, "does not say what model it holds"),
     ]:
         data = saved.read_bytes()
-        rewrite(saved, **changes)
+        forge(saved, **changes)
         with pytest.raises(ValueError, match=message):
             boostlist.load(saved)
         saved.write_bytes(data)
@@ -148,11 +136,10 @@ def test_a_failed_write_leaves_the_old_file(saved, monkeypatch):
     X, y, qid = lists(1)
     model = LinearRanker().fit(X, y, qid=qid)
 
-    def fail(file, **arrays):
-        file.write(b"half")
+    def fail(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr(persistence.np, "savez_compressed", fail)
+    monkeypatch.setattr(files, "_sum", fail)
     with pytest.raises(OSError, match="disk full"):
         model.save(saved)
     assert saved.read_bytes() == data

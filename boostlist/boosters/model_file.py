@@ -17,8 +17,8 @@ import numpy as np
 
 from boostlist.boosters.hosts import Backend, host
 from boostlist.boosters.objective import Objective
-from boostlist.datasets._sources import create
-from boostlist.persistence import BOOSTER_FILES, PathLike, decode, encode
+from boostlist.files import PathLike, write
+from boostlist.persistence import BOOSTER_FILES, decode, encode
 
 if TYPE_CHECKING:
     from boostlist.boosters.tree_ranker import TreeRanker
@@ -43,9 +43,7 @@ def write_ranker(ranker: TreeRanker, path: PathLike) -> Path:
         },
     }
     content = host(ranker.backend).to_bytes(ranker.booster_, json.dumps(note), path.suffix)
-    with create(path) as file:
-        file.write(content)
-    return path
+    return write(path, content)
 
 
 def check_suffix(backend: str, path: PathLike) -> None:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from boostlist.boosters.hosts import Backend
+    from boostlist.files import PathLike
     from boostlist.losses import Loss
-    from boostlist.persistence import PathLike
 
 
 class TreeRanker(RankingEstimator):

@@ -150,12 +150,12 @@ def format_of(path: str) -> str:
 @contextmanager
 def open_output(path: str) -> Iterator[BinaryIO]:
     """Open a file that appears under its name only when complete; ``-`` is standard output."""
-    from boostlist.datasets._sources import create
+    from boostlist.datasets._sources import create_text
 
     if path == "-":
         yield sys.stdout.buffer
     else:
-        with create(Path(path)) as file:
+        with create_text(path) as file:
             yield file
 
 

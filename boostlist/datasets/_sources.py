@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
 from boostlist._typing import AnyArray
+from boostlist.files import PathLike, create
 
-PathLike = str | os.PathLike[str]
 Source = PathLike | IO[bytes]
 
 # Text never begins with one of these, so the first bytes tell the format, whatever the name says.
@@ -108,22 +108,10 @@ def fill(stream: io.BufferedIOBase, buffer: AnyArray) -> int:
 
 
 @contextmanager
-def create(path: Path) -> Iterator[BinaryIO]:
+def create_text(path: PathLike) -> Iterator[BinaryIO]:
     """Write a file that appears under its name only when complete; compressed as its suffix says."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            with _compressed(file, path.suffix) as stream:
-                yield stream
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)  # mkstemp makes files private
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with create(path) as file, _compressed(file, Path(path).suffix) as stream:
+        yield stream
 
 
 @contextmanager

@@ -1,39 +1,47 @@
-"""A binary copy of a parsed file that is mapped into memory instead of read.
+"""A binary copy of a parsed file, an archive (`boostlist.files`) that says what was parsed and how.
 
-One file: a magic word, the length and CRC of a header, the header (JSON: what was parsed and how, and where each array
-lies), the arrays, each at a multiple of 64 bytes, and the magic word again. It is written to a temporary file and
-renamed, so whoever opens it sees a whole copy, whatever other processes do meanwhile. A copy whose frame, length or
-header is not right, or whose header does not fit size and time of the files and the options, is not used but replaced.
+A copy is used only if it is whole, fits size and time of the files and the options, and belongs to this user, or to
+whoever owns the files and could as well have changed these. Any other is replaced.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-import mmap
 import os
 import sys
 import warnings
-import zlib
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from boostlist._typing import AnyArray
 from boostlist.datasets._reader import LetorOptions
-from boostlist.datasets._sources import Source, create
+from boostlist.datasets._sources import Source
 from boostlist.datasets.data import RankingData
+from boostlist.files import Archive, FileFormatError, Kind, read_archive, write_archive
 
-_MAGIC = b"boostlist-data-1"
-_ALIGN = 64
+_COPY = Kind("copy", 2)
 _SUFFIX = ".boostlist"
 
 
-def cached(sources: list[Source], options: LetorOptions, load: Callable[[], RankingData]) -> RankingData:
+def cached(
+    sources: list[Source], options: LetorOptions, load: Callable[[], RankingData], mapped: bool = False
+) -> RankingData:
     """Return the copy of these files if it is good, else load them and leave a copy.
+
+    Parameters
+    ----------
+    sources
+        The files.
+    options
+        How to read them.
+    load
+        Reads them.
+    mapped
+        Whether to map the copy into memory rather than to read it.
 
     Raises
     ------
@@ -42,11 +50,11 @@ def cached(sources: list[Source], options: LetorOptions, load: Callable[[], Rank
     """
     paths = [Path(source) for source in sources if isinstance(source, str | os.PathLike)]
     if len(paths) < len(sources):
-        raise ValueError("cache=True needs paths, not file objects")
+        raise ValueError("cache needs paths, not file objects")
     key = _key(paths, options)
     places = _places(paths, options)
     for place in places:
-        data = _load(place, key)
+        data = _load(place, key, paths, mapped)
         if data is not None:
             return data
     data = load()
@@ -77,19 +85,19 @@ def _places(paths: list[Path], options: LetorOptions) -> list[Path]:
 
 
 def _store(places: list[Path], key: dict[str, Any], data: RankingData) -> None:
+    about = {"key": key, "shape": list(data.X.shape)}
     failures = []
     for place in places:
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
-            with create(place) as file:
-                _write(file, key, data)
+            write_archive(place, _COPY, about, _arrays(data))
             return
         except OSError as error:
             failures.append(f"{place}: {error.strerror or error}")
     warnings.warn(f"no cache copy could be written ({'; '.join(failures)})", stacklevel=4)
 
 
-def _write(file: BinaryIO, key: dict[str, Any], data: RankingData) -> None:
+def _arrays(data: RankingData) -> dict[str, AnyArray]:
     arrays: dict[str, AnyArray] = {"y": data.y, "qid": data.qid}
     if data.is_sparse:
         arrays |= {"values": data.X.data, "indices": data.X.indices, "indptr": data.X.indptr}
@@ -99,52 +107,34 @@ def _write(file: BinaryIO, key: dict[str, Any], data: RankingData) -> None:
         encoded = [comment.encode("utf-8", "surrogateescape") for comment in data.comments]
         arrays["comment_text"] = np.frombuffer(b"".join(encoded), np.uint8)
         arrays["comment_ends"] = np.cumsum([len(comment) for comment in encoded], dtype=np.int64)
-    layout, offset = {}, 0
-    for name, array in arrays.items():
-        layout[name] = [array.dtype.str, list(array.shape), offset]
-        offset += _aligned(array.nbytes)
-    header = json.dumps({"key": key, "shape": list(data.X.shape), "arrays": layout, "bytes": offset}).encode()
-    frame = _MAGIC + len(header).to_bytes(8, "little") + zlib.crc32(header).to_bytes(8, "little") + header
-    file.write(frame.ljust(_aligned(len(frame)), b"\0"))
-    for array in arrays.values():
-        file.write(np.ascontiguousarray(array).data)
-        file.write(b"\0" * (_aligned(array.nbytes) - array.nbytes))
-    file.write(_MAGIC)
+    return arrays
 
 
-def _load(place: Path, key: dict[str, Any]) -> RankingData | None:
-    """Map a copy into memory; None if there is none, or it is damaged or stale."""
+def _load(place: Path, key: dict[str, Any], paths: list[Path], mapped: bool) -> RankingData | None:
+    """Return the data of a copy; None if there is none, or it is damaged, stale or someone else's."""
+    owners = {path.stat().st_uid for path in paths}
+    if hasattr(os, "geteuid"):
+        owners.add(os.geteuid())
     try:
-        with place.open("rb") as file:
-            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError):  # no such file, or an empty one
+        copy = read_archive(place, _COPY, owners=owners, mapped=mapped)
+        return _data(copy) if copy.about.get("key") == key else None
+    except (OSError, FileFormatError):
         return None
-    head = len(_MAGIC) + 16
-    size = int.from_bytes(content[len(_MAGIC) : len(_MAGIC) + 8], "little")
-    crc = int.from_bytes(content[len(_MAGIC) + 8 : head], "little")
-    header = content[head : head + size]
-    if content[: len(_MAGIC)] != _MAGIC or content[-len(_MAGIC) :] != _MAGIC or zlib.crc32(header) != crc:
-        return None
-    described = json.loads(header)
-    start = _aligned(head + size)
-    if described["key"] != key or len(content) != start + described["bytes"] + len(_MAGIC):
-        return None
-    arrays = {
-        name: np.frombuffer(content, dtype, int(np.prod(shape)), start + offset).reshape(shape)
-        for name, (dtype, shape, offset) in described["arrays"].items()
-    }
-    X: Any = arrays["values"]
-    if "indices" in arrays:
-        from scipy.sparse import csr_matrix
-
-        X = csr_matrix((X, arrays["indices"], arrays["indptr"]), shape=described["shape"])
-    comments = None
-    if "comment_ends" in arrays:
-        text, ends = arrays["comment_text"].tobytes(), arrays["comment_ends"].tolist()
-        spans = zip([0, *ends], ends, strict=False)
-        comments = np.array([text[a:b].decode("utf-8", "surrogateescape") for a, b in spans], dtype=object)
-    return RankingData(X, arrays["y"], arrays["qid"], comments=comments)
 
 
-def _aligned(size: int) -> int:
-    return -(-size // _ALIGN) * _ALIGN
+def _data(copy: Archive) -> RankingData:
+    try:
+        arrays = copy.arrays
+        X: Any = arrays["values"]
+        if "indices" in arrays:
+            from scipy.sparse import csr_matrix
+
+            X = csr_matrix((X, arrays["indices"], arrays["indptr"]), shape=copy.about["shape"])
+        comments = None
+        if "comment_ends" in arrays:
+            text, ends = arrays["comment_text"].tobytes(), arrays["comment_ends"].tolist()
+            spans = zip([0, *ends], ends, strict=False)
+            comments = np.array([text[a:b].decode("utf-8", "surrogateescape") for a, b in spans], dtype=object)
+        return RankingData(X, arrays["y"], arrays["qid"], comments=comments)
+    except (KeyError, TypeError, ValueError) as error:  # a forgery: its sum is right, its contents are not
+        raise FileFormatError("these arrays are no ranking data") from error

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from boostlist.datasets._sources import PathLike
 from boostlist.datasets.data import RankingData
 from boostlist.datasets.letor import load_letor
+from boostlist.files import PathLike
 
 _ROLES = {
     "train": ("train", "trainingset"),

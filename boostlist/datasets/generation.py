@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 
 from boostlist._typing import AnyArray, FloatArray
-from boostlist.datasets._sources import PathLike
 from boostlist.datasets.data import RankingData
 from boostlist.datasets.writing import write_letor
+from boostlist.files import PathLike
 
 _HIDDEN, _QUERY = 8, 2
 _BLOCK_QUERIES = 64

@@ -22,7 +22,7 @@ def load_letor(
     absent: float = 0.0,
     comments: bool = False,
     sort: bool = False,
-    cache: bool = False,
+    cache: bool | Literal["map"] = False,
 ) -> RankingData:
     r"""Read a LETOR file, that is SVMlight text with query ids.
 
@@ -48,10 +48,11 @@ def load_letor(
     sort
         Whether to bring the documents of a query together where they are scattered; queries then stand in order of
         their first document, documents in file order. Without it scattered queries are an error.
-
     cache
         Whether to keep a binary copy (beside the file, or in the user's cache folder where that cannot be written) and
-        to map it into memory next time. A copy that is damaged, or does not fit file and options, is made anew.
+        to read that next time. A copy that is damaged, or does not fit file and options, is made anew. "map" maps the
+        copy into memory instead, for data larger than that; the system ends the process if another program cuts the
+        copy off meanwhile.
 
     Returns
     -------
@@ -79,8 +80,10 @@ def load_letor(
     sources: list[Source] = [source] if single else list(source)  # type: ignore[list-item,arg-type]
     if not sources:
         raise ValueError("no files given")
+    if cache not in (True, False, "map"):
+        raise ValueError(f'cache must be True, False or "map", got {cache!r}')
     if cache:
         from boostlist.datasets.cache import cached
 
-        return cached(sources, options, lambda: read(sources, options))
+        return cached(sources, options, lambda: read(sources, options), mapped=cache == "map")
     return read(sources, options)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from boostlist.datasets._sources import PathLike, create
+from boostlist.datasets._sources import create_text
 from boostlist.datasets.data import RankingData
+from boostlist.files import PathLike
 
 _BUFFER_BYTES = 4 << 20
 
@@ -40,7 +41,7 @@ def write_letor(data: RankingData | Iterable[RankingData], path: PathLike, *, ze
         If query ids are not whole numbers >= 0, a number is infinite, or a comment has a line feed or NUL byte in it.
     """
     path = Path(path)
-    with create(path) as file:
+    with create_text(path) as file:
         for part in (data,) if isinstance(data, RankingData) else data:
             _check(part)
             for text in _texts(part, 0 if zero_based else 1):

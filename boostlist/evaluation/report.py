@@ -18,9 +18,9 @@ from boostlist._typing import FloatArray
 from boostlist._version import __version__
 from boostlist.evaluation import tables
 from boostlist.evaluation.grids import as_text as setting_text
-from boostlist.evaluation.storage import write_atomically
 from boostlist.evaluation.summary import DECIMALS, Bin, Entry, Summary
 from boostlist.evaluation.training import mean
+from boostlist.files import write
 
 _LIBRARIES = ("jinja2", "matplotlib", "pyarrow")
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "lightgbm", "xgboost", "xgboost-cpu", "matplotlib")
@@ -58,11 +58,11 @@ def write_report(summary: Summary, folder: Path, *, command: str = "", jobs: int
     """
     parquet = io.BytesIO()
     tables.query_frame(summary).to_parquet(parquet, index=False)
-    write_atomically(folder / "per_query.parquet", parquet.getvalue())
-    write_atomically(folder / "results.csv", tables.result_frame(summary).to_csv(index=False).encode())
-    write_atomically(folder / "results.md", tables.as_markdown(summary).encode())
+    write(folder / "per_query.parquet", parquet.getvalue())
+    write(folder / "results.csv", tables.result_frame(summary).to_csv(index=False).encode())
+    write(folder / "results.md", tables.as_markdown(summary).encode())
     page = folder / "report.html"
-    write_atomically(page, render(summary, command, jobs).encode())
+    write(page, render(summary, command, jobs).encode())
     return page
 
 

@@ -1,31 +1,28 @@
 """The output folder: an experiment's identity, and one small file for each model, fold and setting.
 
-Every file is written under another name and then renamed, so that a reader, or a run that goes on after a power cut,
-sees it whole or not at all. A result is a NumPy archive: arrays, and the rest as JSON; reading one executes nothing.
+Every file is there whole or not at all, also for a run that goes on after a power cut. A result is an archive
+(`boostlist.files`); one that is damaged counts as not there, and is computed again.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import os
 import re
 import shutil
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from boostlist._typing import FloatArray
 from boostlist.evaluation.folds import FoldFacts
+from boostlist.files import Archive, FileFormatError, Kind, read_archive, write, write_archive
 
 _IDENTITY = "experiment.json"
 _RESULTS, _FOLDS = "results", "folds"
-_FORMAT = 2
+# To be raised whenever `Result` or `FoldFacts` change.
+_RESULT, _FACTS = Kind("result", 2), Kind("fold", 2)
 REPORT_FILES = ("report.html", "results.csv", "per_query.parquet", "results.md")
 
 
@@ -90,7 +87,7 @@ class Store:
 
     def __init__(self, folder: str | Path, identity: Mapping[str, Any], fresh: bool = False) -> None:
         self.folder = Path(folder)
-        self.identity = {"format": _FORMAT, **identity}
+        self.identity = {"format": _RESULT.version, **identity}
         self._claim(fresh)
 
     def _claim(self, fresh: bool) -> None:
@@ -112,7 +109,7 @@ class Store:
                 (self.folder / name).unlink(missing_ok=True)
         for name in (_RESULTS, _FOLDS):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
-        write_atomically(marker, json.dumps(self.identity, indent=2).encode())
+        write(marker, json.dumps(self.identity, indent=2).encode())
 
     def _check_identity(self, marker: Path) -> None:
         try:
@@ -148,28 +145,22 @@ class Store:
             "warnings": result.warnings,
             "largest": result.largest,
         }
-        _save_archive(self.path(result.model, result.fold, result.setting), about, result.test)
+        write_archive(self.path(result.model, result.fold, result.setting), _RESULT, about, result.test)
 
     def load(self, model: str, fold: int, setting: Mapping[str, Any]) -> Result | None:
         """Return a stored result; None if there is none, or it is damaged."""
-        found = _load_archive(self.path(model, fold, setting))
-        if found is None:
-            return None
-        about, arrays = found
-        try:
-            return Result(**about, test=arrays)
-        except TypeError:
-            return None
+        found = _stored(self.path(model, fold, setting), _RESULT)
+        return None if found is None else Result(**found.about, test=found.arrays)
 
     def save_facts(self, facts: FoldFacts) -> None:
         """Write the facts of a fold."""
         arrays = {"qid": facts.qid, "length": facts.length, "relevant": facts.relevant, "best": facts.best}
-        _save_archive(self._facts_path(facts.fold), {"fold": facts.fold, "parts": facts.parts}, arrays)
+        write_archive(self._facts_path(facts.fold), _FACTS, {"fold": facts.fold, "parts": facts.parts}, arrays)
 
     def load_facts(self, fold: int) -> FoldFacts | None:
-        """Return the facts of a fold, None if they are not known yet."""
-        found = _load_archive(self._facts_path(fold))
-        return None if found is None else FoldFacts(**found[0], **found[1])
+        """Return the facts of a fold; None if they are not stored, or damaged."""
+        found = _stored(self._facts_path(fold), _FACTS)
+        return None if found is None else FoldFacts(**found.about, **found.arrays)  # type: ignore[arg-type]
 
     def _facts_path(self, fold: int) -> Path:
         return self.folder / _FOLDS / f"fold{fold}.npz"
@@ -180,33 +171,8 @@ def setting_key(setting: Mapping[str, Any]) -> str:
     return json.dumps(dict(setting), sort_keys=True)
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole or not at all, also after a crash or on a full disk."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+def _stored(path: Path, kind: Kind) -> Archive | None:
     try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _save_archive(path: Path, about: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    buffer = io.BytesIO()
-    # Arrays are numbered: metric names such as ndcg@10 are no good names for members on every system.
-    names = list(arrays)
-    text = np.frombuffer(json.dumps({"about": about, "names": names}).encode(), np.uint8)
-    np.savez_compressed(buffer, about=text, **{f"a{i}": arrays[name] for i, name in enumerate(names)})
-    write_atomically(path, buffer.getvalue())
-
-
-def _load_archive(path: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            head = json.loads(archive["about"].tobytes())
-            return head["about"], {name: archive[f"a{i}"] for i, name in enumerate(head["names"])}
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError):
+        return read_archive(path, kind)
+    except (OSError, FileFormatError):
         return None

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from boostlist import files
 from boostlist.datasets import cache, load_letor, make_ranking, write_letor
 from boostlist.datasets import letor as letor_module
 
@@ -41,7 +42,7 @@ def same(a, b):
 
 
 @pytest.mark.parametrize("options", [{}, {"dtype": "float64"}, {"sparse": True}, {"comments": True}])
-def test_second_load_maps_the_copy(tmp_path, path, reads, options):
+def test_second_load_reads_the_copy(tmp_path, path, reads, options):
     path.write_text("2 qid:1 1:0.5 7:2 # a\n0 qid:1 2:NULL # docid = é\n1 qid:5\n", encoding="utf-8")
     plain = load_letor(path, **options)
     loaded = [load_letor(path, cache=True, **options) for _ in range(3)]
@@ -49,7 +50,6 @@ def test_second_load_maps_the_copy(tmp_path, path, reads, options):
     for data in loaded:
         same(plain, data)
     values = loaded[1].X.data if loaded[1].is_sparse else loaded[1].X
-    assert not values.flags.owndata
     assert not values.flags.writeable
     assert len(copies(tmp_path)) == 1
     assert loaded[1].queries.n_queries == 2
@@ -104,14 +104,14 @@ def test_damaged_copy_is_made_anew(tmp_path, path, reads):
 def test_folder_that_cannot_be_written(tmp_path, path, reads, monkeypatch):
     user = tmp_path / "user"
     monkeypatch.setenv("XDG_CACHE_HOME", str(user))
-    create = cache.create
+    write = cache.write_archive
 
-    def refuse(place):
+    def refuse(place, *contents):
         if place.parent == tmp_path:
             raise PermissionError(13, "Permission denied")
-        return create(place)
+        return write(place, *contents)
 
-    monkeypatch.setattr(cache, "create", refuse)
+    monkeypatch.setattr(cache, "write_archive", refuse)
     same(load_letor(path, cache=True), load_letor(path, cache=True))
     assert len(reads) == 1
     assert copies(tmp_path) == []
@@ -127,7 +127,7 @@ def test_failed_write_leaves_nothing(tmp_path, path, monkeypatch):
     def fail(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cache, "_write", fail)
+    monkeypatch.setattr(files, "_add_array", fail)
     with pytest.raises(KeyboardInterrupt):
         load_letor(path, cache=True)
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]

@@ -208,32 +208,23 @@ def test_ctrl_c_is_postponed_once(ctrl_c):
 
 
 def test_a_full_disk_keeps_what_is_done(stub_run, monkeypatch):
-    real, written = storage.write_atomically, []
+    real, written = storage.write_archive, []
 
-    def full_after_two_results(path, content):
+    def full_after_two_results(path, *contents):
         if path.parent.name == "results":
             if len(written) == 2:
                 raise OSError(28, "No space left on device")
             written.append(path)
-        real(path, content)
+        real(path, *contents)
 
-    monkeypatch.setattr(storage, "write_atomically", full_after_two_results)
+    monkeypatch.setattr(storage, "write_archive", full_after_two_results)
     _, _, outcome = stub_run(["stub"], folds=(1, 2))
     assert "No space left on device; 2 results are stored" in outcome.trouble
     assert len(outcome.results) == 3  # the one that could not be written is still in the table
-    monkeypatch.setattr(storage, "write_atomically", real)
+    monkeypatch.setattr(storage, "write_archive", real)
     _, _, outcome = stub_run(["stub"], folds=(1, 2))
     assert outcome.trouble is None
     assert len(outcome.results) == 4
-
-
-def test_a_failed_write_leaves_no_file(tmp_path):
-    path = tmp_path / "a.npz"
-    path.write_bytes(b"old")
-    with pytest.raises(TypeError):
-        storage.write_atomically(path, "not bytes")
-    assert [each.name for each in tmp_path.iterdir()] == ["a.npz"]
-    assert path.read_bytes() == b"old"
 
 
 def test_a_folder_of_another_experiment_is_refused(stub_run, tmp_path):
