@@ -1,21 +1,25 @@
-"""The figures of the report, from a summary."""
+"""The figures of a comparison: each function returns a drawing, or None where there is nothing to show."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from boostlist._typing import FloatArray
+from boostlist._typing import AnyArray, FloatArray
+from boostlist.evaluation.drawing import Drawing, dashes, is_narrow
+from boostlist.evaluation.palette import Palette
+from boostlist.evaluation.storage import Result
 from boostlist.evaluation.summary import Entry, Summary
-from boostlist.evaluation.svg import BAD, GOOD, GRID, INK, MUTED, SURFACE, dashes, drawn, series
 from boostlist.evaluation.training import CURVE
 
-_WIDTH = 370.0
 _ROW = 19.0
+_CURVE_HEIGHT = 240.0
+_LONGEST_NAME = 28
 
 
 def places(summary: Summary) -> dict[str, int]:
@@ -23,41 +27,41 @@ def places(summary: Summary) -> dict[str, int]:
     return {model.name: i for i, model in enumerate(summary.plan.models)}
 
 
-def bars(summary: Summary) -> str:
+def bars(summary: Summary) -> Drawing:
     """Draw the pooled selection metric of each model with its confidence interval."""
     place, select = places(summary), summary.plan.select
     entries = summary.entries[::-1]
 
-    def draw(figure: Figure) -> None:
-        axes = figure.add_subplot()
+    def draw(axes: Axes, palette: Palette) -> None:
         values = np.array([entry.mean(select) for entry in entries])
         low, high = np.array([entry.interval for entry in entries]).T
         rows = np.arange(len(entries))
-        colours = [series(place[entry.name]) for entry in entries]
-        axes.barh(rows, values, 0.62, color=colours, alpha=0.85)
-        axes.hlines(rows, low, high, color=INK, linewidth=1.2)
+        thickness = 0.34 if is_narrow(axes) else 0.62
+        axes.barh(rows, values, thickness, color=[palette.models[place[entry.name]] for entry in entries], alpha=0.85)
+        axes.hlines(rows, low, high, color=palette.ink, linewidth=1.2)
         for row, value, end in zip(rows, values, high, strict=True):
             axes.annotate(f"{value:.3f}", (end, row), (4, 0), textcoords="offset points", va="center", fontsize=9)
-        axes.set_yticks(rows, [entry.name for entry in entries])
-        axes.tick_params(axis="y", labelcolor=INK)
-        axes.set_xlim(0, float(high.max()) * 1.14)
-        axes.set_xlabel(f"{select}, with 95 % interval over test queries")
-        axes.spines["left"].set_visible(False)
-        axes.grid(axis="x")
+        _name_rows(axes, rows.tolist(), entries, palette)
+        axes.set_xlim(min(0.0, float(low.min()) * 1.14), float(high.max()) * 1.18)
+        _values_across(axes, f"{select}, with 95 % interval over test queries")
 
-    return drawn("bars", _WIDTH, 48 + _ROW * len(entries), draw, f"{select} of each model with confidence interval")
+    return Drawing(
+        "bars", f"{select} of each model with confidence interval", 48 + _ROW * len(entries), draw, rows=True
+    )
 
 
-def differences(summary: Summary) -> str:
+def differences(summary: Summary) -> Drawing | None:
     """Draw the difference of each model to the baseline with its confidence interval; far ones as a number alone."""
     place, select = places(summary), summary.plan.select
     compared = [(entry, entry.against) for entry in summary.entries[::-1] if entry.against is not None]
+    if not compared:
+        return None
     reach = _focus([max(abs(against.low), abs(against.high)) for _, against in compared])
 
-    def draw(figure: Figure) -> None:
-        axes = figure.add_subplot()
+    def draw(axes: Axes, palette: Palette) -> None:
+        axes.axvline(0, color=palette.muted, linewidth=1)
         for row, (entry, against) in enumerate(compared):
-            colour = series(place[entry.name])
+            colour = palette.models[place[entry.name]]
             if abs(against.difference) > reach:
                 side = np.sign(against.difference)
                 axes.annotate(
@@ -71,45 +75,28 @@ def differences(summary: Summary) -> str:
                 continue
             axes.hlines(row, against.low, against.high, color=colour, linewidth=6, alpha=0.35)
             axes.plot([against.difference], [row], "o", color=colour, markersize=6)
-        axes.axvline(0, color=MUTED, linewidth=1)
-        axes.set_yticks(range(len(compared)), [entry.name for entry, _ in compared])
-        axes.tick_params(axis="y", labelcolor=INK)
+        _name_rows(axes, range(len(compared)), [entry for entry, _ in compared], palette)
         axes.set_xlim(-reach, reach)
         axes.set_ylim(-0.7, len(compared) - 0.3)
-        axes.xaxis.set_major_locator(MaxNLocator(5))
-        axes.set_xlabel(f"difference in {select}, with 95 % interval")
-        axes.spines["left"].set_visible(False)
-        axes.grid(axis="x")
+        _values_across(axes, f"difference in {select}, with 95 % interval")
 
-    return drawn("differences", _WIDTH, 48 + _ROW * len(compared), draw, f"difference of each model in {select}")
+    return Drawing("differences", f"difference of each model in {select}", 48 + _ROW * len(compared), draw, rows=True)
 
 
-def _focus(extents: Sequence[float]) -> float:
-    """Return how far a scale must reach: models many times further away than the others would flatten these."""
-    near = [extent for extent in extents if extent <= 4 * float(np.median(extents))]
-    return 1.1 * max([*near, 1e-6])
-
-
-def ndcg_curves(summary: Summary) -> str:
+def ndcg(summary: Summary) -> Drawing:
     """Draw NDCG@1 to NDCG@10 of each model."""
     place = places(summary)
 
-    def draw(figure: Figure) -> None:
-        axes = figure.add_subplot()
+    def draw(axes: Axes, palette: Palette) -> None:
         ranks = np.arange(1, len(CURVE) + 1)
         for entry in summary.entries[::-1]:
-            index = place[entry.name]
-            values = [entry.mean(name) for name in CURVE]
-            axes.plot(ranks, values, dashes(index), marker="o", markersize=3, color=series(index), gid=f"m{index}")
-        axes.set_xticks(ranks)
-        axes.set_xlabel("k")
-        axes.set_ylabel("NDCG@k")
-        axes.grid(axis="y")
+            _line(axes, palette, place[entry.name], ranks, [entry.mean(name) for name in CURVE], markersize=3)
+        _by_rank(axes, ranks, "NDCG@k")
 
-    return drawn("ndcg", _WIDTH, 240, draw, "NDCG at k of each model for k from 1 to 10")
+    return Drawing("ndcg", "NDCG at k of each model for k from 1 to 10", _CURVE_HEIGHT, draw)
 
 
-def ndcg_differences(summary: Summary) -> str | None:
+def ndcg_differences(summary: Summary) -> Drawing | None:
     """Draw NDCG@1 to NDCG@10 of each model minus that of the baseline, models far away left out of the picture."""
     base = summary.baseline
     others = [entry for entry in summary.complete() if entry is not base]
@@ -121,186 +108,198 @@ def ndcg_differences(summary: Summary) -> str | None:
     curves = {entry.name: np.array([entry.mean(name) for name in CURVE]) - level for entry in others}
     reach = _focus([float(np.abs(curve).max()) for curve in curves.values()])
 
-    def draw(figure: Figure) -> None:
-        axes = figure.add_subplot()
-        axes.axhline(0, color=MUTED, linewidth=1)
+    def draw(axes: Axes, palette: Palette) -> None:
+        axes.axhline(0, color=palette.muted, linewidth=1)
         for name, curve in curves.items():
-            index = place[name]
-            axes.plot(ranks, curve, dashes(index), marker="o", markersize=3, color=series(index), gid=f"m{index}")
-        axes.set_xticks(ranks)
+            _line(axes, palette, place[name], ranks, curve, markersize=3)
         axes.set_ylim(-reach, reach)
-        axes.set_xlabel("k")
-        axes.set_ylabel(f"NDCG@k − {base.name}")
-        axes.grid(axis="y")
+        _by_rank(axes, ranks, f"NDCG@k − {short(base.name)}")
 
-    return drawn("ndcg-differences", _WIDTH, 240, draw, "NDCG at k of each model minus that of the baseline")
+    return Drawing("ndcg-differences", "NDCG at k of each model minus that of the baseline", _CURVE_HEIGHT, draw)
 
 
-def learning_curves(summary: Summary) -> str | None:
-    """Draw the selection metric on the validation part after each tree, mean over folds.
+def learning(summary: Summary) -> Drawing | None:
+    """Draw the selection metric on the validation part for each number of trees, mean over folds.
 
-    A fold that has stopped stays at the value of the trees it keeps.
+    A fold's curve ends at the trees that it keeps, and counts with its value there from then on.
     """
     place, select = places(summary), summary.plan.select
     entries = [entry for entry in summary.entries if all(result.history.get("rounds") for result in entry.chosen)]
     if not entries:
         return None
+    curves = {entry.name: mean_curve(entry.chosen) for entry in entries}
 
-    def draw(figure: Figure) -> None:
-        axes = figure.add_subplot()
-        curves = {entry.name: _mean_curve(entry) for entry in entries}
+    def draw(axes: Axes, palette: Palette) -> None:
         for name, curve in reversed(curves.items()):
-            index = place[name]
-            axes.plot(np.arange(1, len(curve) + 1), curve, dashes(index), color=series(index), gid=f"m{index}")
-            axes.plot([len(curve)], [curve[-1]], "o", color=series(index), markersize=4, gid=f"m{index}")
+            _line(axes, palette, place[name], np.arange(1, len(curve) + 1), curve, markersize=0)
+            axes.plot(
+                len(curve), curve[-1], "o", color=palette.models[place[name]], markersize=4, gid=f"model{place[name]}"
+            )
         # The first trees are so far below that they would flatten what the models differ in.
         low = min(float(np.quantile(curve, 0.1)) for curve in curves.values())
         high = max(float(curve.max()) for curve in curves.values())
         if high > low:
             axes.set_ylim(low - 0.1 * (high - low), high + 0.05 * (high - low))
         axes.set_xlim(0, None)
-        axes.set_xlabel("trees")
-        axes.set_ylabel(f"{select} on validation")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.grid(axis="y")
+        _by_step(axes, "trees", f"{select} on validation")
 
-    return drawn("learning", _WIDTH, 240, draw, f"validation {select} of the tree models after each tree")
+    return Drawing("learning", f"validation {select} of the tree models by number of trees", _CURVE_HEIGHT, draw)
 
 
-def _mean_curve(entry: Entry) -> FloatArray:
-    longest = max(len(result.history["rounds"]) for result in entry.chosen)
-    curves = []
-    for result in entry.chosen:
-        curve = np.asarray(result.history["rounds"])
-        kept = curve[min(result.chosen_rounds or len(curve), len(curve)) - 1]
-        curves.append(np.append(curve, np.full(longest - len(curve), kept)))
-    average: FloatArray = np.mean(curves, axis=0)
+def mean_curve(results: Sequence[Result]) -> FloatArray:
+    """Return the mean over folds by number of trees; a fold stays at the value of the trees it keeps."""
+    kept = []
+    for result in results:
+        curve = np.asarray(result.history["rounds"], np.float64)
+        kept.append(curve[: result.chosen_rounds or len(curve)])
+    longest = max(map(len, kept))
+    average: FloatArray = np.mean(
+        [np.append(curve, np.full(longest - len(curve), curve[-1])) for curve in kept], axis=0
+    )
     return average
 
 
-def convergence(summary: Summary) -> str | None:
+def convergence(summary: Summary) -> Drawing | None:
     """Draw the gradient norm after each iteration of the models that are trained by a solver."""
     place = places(summary)
     entries = [entry for entry in summary.entries if any(r.history.get("gradient_norm") for r in entry.chosen)]
     if not entries:
         return None
 
-    def draw(figure: Figure) -> None:
-        axes = figure.add_subplot()
-        longest = 1
+    def draw(axes: Axes, palette: Palette) -> None:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e"))
         for entry in entries:
-            index = place[entry.name]
             for i, result in enumerate(entry.chosen):
                 norms = np.maximum(result.history.get("gradient_norm", []), 1e-16)
-                longest = max(longest, len(norms))
-                first = not i
-                axes.semilogy(
-                    np.arange(len(norms)),
-                    norms,
-                    dashes(index),
-                    marker="o" if first else None,
-                    markersize=3.5,
-                    linewidth=1.8 if first else 0.8,
-                    alpha=1 if first else 0.45,
-                    color=series(index),
-                    gid=f"m{index}",
-                )
-        axes.set_xlabel("iteration; the thick line is the first fold, thin lines the others")
-        axes.set_ylabel("norm of the gradient")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.grid(axis="y")
+                first = {"markersize": 3.5} if not i else {"markersize": 0, "linewidth": 0.8, "alpha": 0.45}
+                _line(axes, palette, place[entry.name], np.arange(len(norms)), norms, **first)
+        _by_step(axes, "iteration; the thick line is the first fold", "norm of the gradient")
 
-    return drawn("convergence", _WIDTH, 240, draw, "gradient norm of the Newton models after each iteration")
+    return Drawing("convergence", "gradient norm of the Newton models after each iteration", _CURVE_HEIGHT, draw)
 
 
-def win_loss(summary: Summary, a: Entry, b: Entry) -> str:
-    """Draw the sorted differences of two models by query, for readers without the script that draws any two."""
+def win_loss(summary: Summary, a: Entry, b: Entry) -> Drawing:
+    """Draw the sorted differences of two models by query."""
     select = summary.plan.select
     difference = a.pooled(select) - b.pooled(select)
     difference = np.sort(difference[~np.isnan(difference)])[::-1]
 
-    def draw(figure: Figure) -> None:
-        axes = figure.add_subplot()
+    def draw(axes: Axes, palette: Palette) -> None:
         x = np.arange(len(difference))
-        axes.fill_between(x, difference, 0, where=(difference >= 0).tolist(), color=GOOD, step="mid", linewidth=0)
-        axes.fill_between(x, difference, 0, where=(difference <= 0).tolist(), color=BAD, step="mid", linewidth=0)
-        axes.axhline(0, color=MUTED, linewidth=0.8)
+        for colour, where in ((palette.good, difference >= 0), (palette.bad, difference <= 0)):
+            axes.fill_between(x, difference, 0, where=where.tolist(), color=colour, step="mid", linewidth=0)
+        axes.axhline(0, color=palette.muted, linewidth=0.8)
         axes.set_xlabel("test queries, sorted")
-        axes.set_ylabel(f"{select}: {a.name} − {b.name}", fontsize=8.5)
+        axes.set_ylabel(f"{select}: {short(a.name)} − {short(b.name)}", fontsize=8.5)
         axes.grid(axis="y")
 
-    return drawn("winloss", 2 * _WIDTH, 220, draw, f"difference in {select} between {a.name} and {b.name} by query")
+    title = f"difference in {select} between {a.name} and {b.name} by query"
+    return Drawing("winloss", title, 220, draw, width=740)
 
 
-def families(summary: Summary) -> str | None:
+def families(summary: Summary) -> Drawing | None:
     """Draw, for each loss that more than one family was trained on, the values of the families side by side."""
-    select = summary.plan.select
+    place, select = places(summary), summary.plan.select
     by_loss: dict[str, list[Entry]] = {}
     for entry in summary.entries:
         if entry.model.loss is not None and not entry.model.is_host_own:
             by_loss.setdefault(entry.model.loss, []).append(entry)
-    shared = {loss: entries for loss, entries in by_loss.items() if len({e.model.family for e in entries}) > 1}
+    shared = [entries for entries in by_loss.values() if len({entry.model.family for entry in entries}) > 1]
     if not shared:
         return None
-    place = places(summary)
-
-    def draw(figure: Figure) -> None:
-        axes = figure.add_subplot()
-        rows: list[tuple[float, Entry]] = []
-        row = 0.0
-        for entries in shared.values():
-            for entry in entries:
-                rows.append((row, entry))
-                row -= 1
-            row -= 0.7
-        _intervals(axes, rows, place, select)
-        axes.set_yticks([at for at, _ in rows], [entry.name for _, entry in rows])
-        axes.tick_params(axis="y", labelcolor=INK)
-        axes.set_ylim(rows[-1][0] - 0.6, 0.6)
-        axes.xaxis.set_major_locator(MaxNLocator(5))
-        axes.set_xlabel(f"{select}, with 95 % interval")
-        axes.spines["left"].set_visible(False)
-        axes.grid(axis="x")
-
-    count = sum(map(len, shared.values())) + 0.7 * len(shared)
-    return drawn("same-loss", _WIDTH, 52 + _ROW * count, draw, "the same loss in different families")
-
-
-def fold_values(summary: Summary, entries: Sequence[Entry]) -> str:
-    """Draw the selection metric of some models in each fold."""
-    place, select = places(summary), summary.plan.select
-
-    def draw(figure: Figure) -> None:
-        axes = figure.add_subplot()
-        for fold in summary.folds:
-            values = [entry.fold_mean(select, fold) for entry in entries]
-            axes.vlines(fold, min(values), max(values), color=GRID, linewidth=3)
+    rows: dict[float, Entry] = {}
+    row = 0.0
+    for entries in shared:
         for entry in entries:
-            index = place[entry.name]
-            values = [entry.fold_mean(select, fold) for fold in summary.folds]
+            rows[row] = entry
+            row -= 1
+        row -= 0.7
+
+    def draw(axes: Axes, palette: Palette) -> None:
+        for at, entry in rows.items():
+            colour = palette.models[place[entry.name]]
+            axes.hlines(at, *entry.interval, color=colour, linewidth=6, alpha=0.35)
+            axes.plot([entry.mean(select)], [at], "o", color=colour, markersize=6)
+        _name_rows(axes, list(rows), list(rows.values()), palette)
+        axes.set_ylim(min(rows) - 0.6, 0.6)
+        _values_across(axes, f"{select}, with 95 % interval")
+
+    height = 52 + _ROW * (len(rows) + 0.7 * len(shared))
+    return Drawing("same-loss", "the same loss in different families", height, draw, rows=True)
+
+
+def fold_values(summary: Summary, entries: Sequence[Entry]) -> Drawing:
+    """Draw the selection metric of some models in each fold."""
+    place, select, folds = places(summary), summary.plan.select, summary.folds
+
+    def draw(axes: Axes, palette: Palette) -> None:
+        values = {entry.name: [entry.fold_mean(select, fold) for fold in folds] for entry in entries}
+        for fold, *both in zip(folds, *values.values(), strict=True):
+            axes.vlines(fold, min(both), max(both), color=palette.grid, linewidth=3)
+        for name, each in values.items():
             axes.plot(
-                summary.folds,
-                values,
+                folds,
+                each,
                 "o",
                 markersize=8,
-                color=series(index),
-                markeredgecolor=SURFACE,
-                label=entry.name,
-                gid=f"m{index}",
+                color=palette.models[place[name]],
+                markeredgecolor=palette.surface,
+                label=short(name),
+                gid=f"model{place[name]}",
             )
-        axes.set_xticks(summary.folds)
-        axes.set_xlim(min(summary.folds) - 0.5, max(summary.folds) + 0.5)
-        axes.set_xlabel("fold")
-        axes.set_ylabel(f"{select} on test")
-        axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, 1.16), ncols=len(entries), labelcolor=INK)
-        axes.grid(axis="y")
+        axes.set_xlim(min(folds) - 0.5, max(folds) + 0.5)
+        _by_step(axes, "fold", f"{select} on test")
+        axes.legend(
+            frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=1, labelcolor=palette.ink, borderpad=0
+        )
 
-    return drawn("folds", _WIDTH, 215, draw, f"{select} in each fold")
+    return Drawing("folds", f"{select} in each fold", 215, draw)
 
 
-def _intervals(axes: Axes, rows: list[tuple[float, Entry]], place: dict[str, int], select: str) -> None:
-    for at, entry in rows:
-        low, high = entry.interval
-        colour = series(place[entry.name])
-        axes.hlines(at, low, high, color=colour, linewidth=6, alpha=0.35)
-        axes.plot([entry.mean(select)], [at], "o", color=colour, markersize=6)
+def short(name: str) -> str:
+    """Return a name that fits beside a figure: of a long one the middle is left out."""
+    half = _LONGEST_NAME // 2
+    return name if len(name) <= _LONGEST_NAME else f"{name[:half]}…{name[-half + 1 :]}"
+
+
+def _focus(extents: Sequence[float]) -> float:
+    """Return how far a scale must reach: models many times further away than the others would flatten these."""
+    near = [extent for extent in extents if extent <= 4 * float(np.median(extents))]
+    return 1.1 * max([*near, 1e-6])
+
+
+def _line(axes: Axes, palette: Palette, index: int, x: AnyArray, y: Any, **style: Any) -> None:
+    axes.plot(x, y, dashes(index), marker="o", color=palette.models[index], gid=f"model{index}", **style)
+
+
+def _by_rank(axes: Axes, ranks: AnyArray, what: str) -> None:
+    axes.set_xticks(ranks)
+    axes.set_xlabel("k")
+    axes.set_ylabel(what)
+    axes.grid(axis="y")
+
+
+def _by_step(axes: Axes, step: str, what: str) -> None:
+    axes.set_xlabel(step)
+    axes.set_ylabel(what)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(axis="y")
+
+
+def _name_rows(axes: Axes, rows: Sequence[float], entries: Sequence[Entry], palette: Palette) -> None:
+    axes.set_yticks(rows, [short(entry.name) for entry in entries])
+    axes.tick_params(axis="y", labelcolor=palette.ink)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x")
+    if is_narrow(axes):
+        for row, label in zip(rows, axes.get_yticklabels(), strict=True):
+            place: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "fontsize": 9}
+            axes.annotate(label.get_text(), (0, row), (0, 8), color=palette.ink, **place)
+        axes.set_yticks([])
+        axes.margins(y=0.04)
+
+
+def _values_across(axes: Axes, what: str) -> None:
+    axes.xaxis.set_major_locator(MaxNLocator(4 if is_narrow(axes) else 5))
+    axes.set_xlabel(textwrap.fill(what, 36) if is_narrow(axes) else what)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import importlib.metadata
 import importlib.util
 import io
 import json
 import platform
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -18,12 +21,14 @@ from boostlist._typing import FloatArray
 from boostlist._version import __version__
 from boostlist.evaluation import tables
 from boostlist.evaluation.grids import as_text as setting_text
+from boostlist.evaluation.palette import dark, light
 from boostlist.evaluation.summary import DECIMALS, Bin, Entry, Summary
 from boostlist.evaluation.training import mean
 from boostlist.files import write
 
 _LIBRARIES = ("jinja2", "matplotlib", "pyarrow")
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "lightgbm", "xgboost", "xgboost-cpu", "matplotlib")
+_TEMPLATES = Path(__file__).parent / "templates"
 _FULL_COLOUR = 0.05
 
 BEYOND_CHANCE = NormalDist().inv_cdf(0.975)
@@ -71,36 +76,28 @@ def render(summary: Summary, command: str, jobs: int) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    from boostlist.evaluation import figures
+    from boostlist.evaluation.figures import places
 
-    best_tree, best_kernel = _best(summary, "tree"), _best(summary, "kernel") or _best(summary, "linear")
-    sides = [entry for entry in (best_tree, best_kernel) if entry is not None]
-    pair = default_pair(summary)
-    drawings = {
-        "bars": figures.bars(summary),
-        "differences": figures.differences(summary) if any(entry.against for entry in summary.entries) else None,
-        "ndcg": figures.ndcg_curves(summary),
-        "ndcg_differences": figures.ndcg_differences(summary),
-        "learning": figures.learning_curves(summary),
-        "convergence": figures.convergence(summary),
-        "win_loss": figures.win_loss(summary, *pair) if pair else None,
-        "families": figures.families(summary),
-        "fold_values": figures.fold_values(summary, sides) if len(sides) == 2 else None,
-    }
+    sides, pair = default_sides(summary), default_pair(summary)
     environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters |= {"setting": setting_text, "duration": tables.duration}
+    script = (_TEMPLATES / "report.js").read_text(encoding="utf-8")
+    models = len(summary.plan.models)
     return environment.get_template("report.html").render(
         summary=summary,
         plan=summary.plan,
-        place=figures.places(summary),
-        svg={name: None if svg is None else Markup(svg) for name, svg in drawings.items()},
+        place=places(summary),
+        colours=(light(models).variables(), dark(models).variables()),
+        svg={name: Markup(svg) for name, svg in _pictures(summary, sides, pair).items()},
         data=Markup(_embedded(summary, pair)),
+        script=Markup(script),
+        script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         tables=tables,
         verdict=verdict(summary),
         sides=sides,
@@ -113,6 +110,36 @@ def render(summary: Summary, command: str, jobs: int) -> str:
         jobs=jobs,
         made=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
     )
+
+
+def _pictures(summary: Summary, sides: Sequence[Entry], pair: tuple[Entry, Entry] | None) -> dict[str, str]:
+    """Return the figures as SVG: each as wide as half a page and, with text as large, as a phone."""
+    from boostlist.evaluation import figures
+
+    drawings = {
+        "bars": figures.bars(summary),
+        "differences": figures.differences(summary),
+        "ndcg": figures.ndcg(summary),
+        "ndcg_differences": figures.ndcg_differences(summary),
+        "learning": figures.learning(summary),
+        "convergence": figures.convergence(summary),
+        "families": figures.families(summary),
+        "fold_values": figures.fold_values(summary, sides) if len(sides) == 2 else None,
+    }
+    models = len(summary.plan.models)
+    found = {
+        name: drawing.svg(models) + drawing.narrow_svg(models)
+        for name, drawing in drawings.items()
+        if drawing is not None
+    }
+    # For readers without the script, which draws any two.
+    return found | ({"win_loss": figures.win_loss(summary, *pair).svg(models)} if pair else {})
+
+
+def default_sides(summary: Summary) -> list[Entry]:
+    """Return the best tree and the best kernel model, or else linear one; fewer than two if there is no such pair."""
+    found = (_best(summary, "tree"), _best(summary, "kernel") or _best(summary, "linear"))
+    return [entry for entry in found if entry is not None]
 
 
 def default_pair(summary: Summary) -> tuple[Entry, Entry] | None:

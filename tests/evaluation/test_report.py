@@ -1,20 +1,24 @@
 from __future__ import annotations
 
 import html.parser
+import itertools
 import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from boostlist.evaluation import report, tables
+from boostlist.evaluation.drawing import Drawing
+from boostlist.evaluation.figures import mean_curve
+from boostlist.evaluation.palette import dark, distance, light
 from boostlist.evaluation.panel import Model
 from boostlist.evaluation.report import breakdowns, default_pair, verdict, write_report
 from boostlist.evaluation.summary import summarize, wins_losses
-from boostlist.evaluation.svg import drawn
 from boostlist.evaluation.training import Failure
 from tests.evaluation.made_up import FOLDS, GRID, NAMES, QUERIES, made_up
 
@@ -141,7 +145,7 @@ def test_figures_take_their_colours_and_font_from_the_page(written):
     text = written[1].read_text(encoding="utf-8")
     body = text[text.index("<main>") :]
     drawings = re.findall(r"<svg.*?</svg>", body, flags=re.DOTALL)
-    assert len(drawings) == 9
+    assert len(drawings) == 2 * 8 + 1
     for drawing in drawings:
         assert not re.search(r"#[0-9a-f]{6}", drawing)
         assert "DejaVu" not in drawing
@@ -152,10 +156,10 @@ def test_figures_take_their_colours_and_font_from_the_page(written):
 
 
 def test_the_same_figure_twice_is_the_same_text():
-    def draw(figure):
-        figure.add_subplot().plot([1, 2], [3, 4])
+    def draw(axes, palette):
+        axes.plot([1, 2], [3, 4])
 
-    assert drawn("a", 100, 80, draw, "t") == drawn("a", 100, 80, draw, "t")
+    assert Drawing("a", "t", 80, draw).svg(1) == Drawing("a", "t", 80, draw).svg(1)
 
 
 def test_files_beside_the_page(written):
@@ -259,11 +263,29 @@ def test_twelve_models_have_colours_and_lines_of_their_own(tmp_path):
     )
     page = write_report(summarize(made_up(data, [f"lightgbm:{loss}" for loss in losses])), tmp_path)
     text = page.read_text(encoding="utf-8")
-    ndcg = text[text.index('id="ndcg"') :]
-    ndcg = ndcg[: ndcg.index("</svg>")]
-    assert "var(--s9)" in ndcg
-    assert "var(--s10)" not in ndcg
-    assert "stroke-dasharray" in ndcg
+    for figure in ("ndcg", "bars"):
+        drawing = text[text.index(f'id="{figure}"') :]
+        drawing = drawing[: drawing.index("</svg>")]
+        assert set(re.findall(r"var\(--s(\d+)\)", drawing)) == {str(i) for i in range(12)}
+    assert set(re.findall(r"background:var\(--s(\d+)\)", text)) == {str(i) for i in range(12)}
+
+
+def test_colours_of_many_models_are_different():
+    for palette in (light(40), dark(40)):
+        apart = [distance(a, b) for a, b in itertools.combinations(palette.models, 2)]
+        assert min(apart) > 20
+        assert len(set(palette.models)) == 40
+    assert min(distance(a, b) for a, b in itertools.combinations(light(12).models, 2)) > 70
+    assert light(12).models == light(40).models[:12]
+    assert len(light(120).models) == 120
+
+
+def test_a_fold_that_has_stopped_stays_at_the_trees_it_keeps(tmp_path):
+    outcome = made_up(tmp_path / "d.txt", names=["lightgbm:lambdarank"])
+    first, second = outcome.results[:2]
+    first = replace(first, history={"rounds": [0.1, 0.5, 0.4, 0.3]}, chosen_rounds=2)
+    second = replace(second, history={"rounds": [0.2, 0.3, 0.4, 0.7, 0.6]}, chosen_rounds=4)
+    np.testing.assert_allclose(mean_curve([first, second]), [0.15, 0.4, 0.45, 0.6])
 
 
 def test_a_missing_library_is_named(monkeypatch):
@@ -298,7 +320,9 @@ def test_a_browser_opens_it_without_complaint(written, attacked, tmp_path):
     assert "<title>taken" not in dom
     assert "<img" not in dom
 
+    # What complaints are is seen where there is one: a script other than ours is not run.
     broken = tmp_path / "broken.html"
     broken.write_text(page.read_text(encoding="utf-8").replace('"use strict";', '"use strict"; undefined_name();', 1))
-    _, complaints = browse(broken, tmp_path / "other")
-    assert any("undefined_name" in line for line in complaints)
+    dom, complaints = browse(broken, tmp_path / "other")
+    assert any("Content Security Policy" in line for line in complaints)
+    assert "<option" not in dom

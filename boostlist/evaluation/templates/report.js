@@ -40,7 +40,7 @@
       if (!chosen.delete(key)) chosen.add(key);
       for (const other of chips) other.setAttribute("aria-pressed", String(chosen.has(other.dataset.model)));
       for (const line of lines) {
-        line.style.opacity = !chosen.size || chosen.has(line.getAttribute("class").slice(1)) ? "" : "0.12";
+        line.style.opacity = !chosen.size || chosen.has(line.getAttribute("class").slice("model".length)) ? "" : "0.12";
       }
     });
   }
