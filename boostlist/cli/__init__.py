@@ -15,10 +15,10 @@ import sys
 from collections.abc import Sequence
 
 from boostlist._version import __version__
-from boostlist.cli import compare, data, evaluate, losses, rank, train
+from boostlist.cli import compare, data, evaluate, losses, rank, train, warmup
 from boostlist.cli._usage import UsageError
 
-COMMANDS = (compare, train, rank, evaluate, losses, data)
+COMMANDS = (compare, train, rank, evaluate, losses, data, warmup)
 
 EXAMPLES = """\
 examples:
@@ -28,6 +28,7 @@ examples:
   boostlist data describe            the data that comes with the package
   boostlist losses                   the losses as a table
   boostlist losses cs_listmle        one loss with formula and parameters
+  boostlist warmup                   compile everything now, for container images
 """
 
 

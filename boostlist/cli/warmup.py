@@ -1,0 +1,93 @@
+"""``boostlist warmup``: compile every loss, metric and reader now, for container images and short-lived processes.
+
+What is compiled is stored beside the package, or in the folder that NUMBA_CACHE_DIR names; processes that come after
+find it there. Without this command a loss is compiled when it is first used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from typing import Any
+
+from boostlist.cli._usage import UsageError
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the arguments."""
+    parser = commands.add_parser(
+        "warmup",
+        help="compile everything now, for container images",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="number of processes; default: all cores")
+    parser.set_defaults(run=run)
+
+
+def parts() -> Iterator[tuple[str, Callable[[str], None], str]]:
+    """Yield what there is to compile: a name to show, and a function with its argument."""
+    from boostlist import metrics
+    from boostlist.losses import registry
+
+    for name in registry:
+        yield f"loss {name}", compile_loss, name
+    for name in metrics.registry:
+        yield f"metric {name}", compile_metric, name
+    yield "reader", compile_reader, ""
+
+
+def compile_loss(name: str) -> None:
+    """Call whatever a loss offers."""
+    import numpy as np
+
+    from boostlist import Queries
+    from boostlist.losses import registry
+
+    bound = registry[name]().bind(Queries.from_sizes([2.0, 1.0, 0.0, 1.0, 0.0], [3, 2]))
+    f = np.zeros(5)
+    bound.value_gradient(f)
+    if bound.loss.traits.hessp:
+        bound.hessp(f)(f)
+    curvature = bound.curvature(f)
+    if curvature is not None:
+        curvature(0, 2, np.eye(5))
+
+
+def compile_metric(name: str) -> None:
+    """Score two lists."""
+    import numpy as np
+
+    from boostlist import Queries, metrics
+
+    metric = metrics.get(f"{name}@2" if "k" in metrics.registry[name].__dataclass_fields__ else name)
+    metric.mean(np.zeros(5), Queries.from_sizes([2.0, 1.0, 0.0, 1.0, 0.0], [3, 2]))
+
+
+def compile_reader(_: str) -> None:
+    """Read the sample."""
+    from boostlist.datasets import load_sample
+
+    load_sample()
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compile all parts in processes of their own, and say what was done."""
+    if arguments.jobs < 1:
+        raise UsageError(f"--jobs must be at least 1, got {arguments.jobs}")
+    begin = time.monotonic()
+    todo = list(parts())
+    # Spawned: a forked process would share locks of threads that it does not have.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(arguments.jobs, len(todo)), mp_context=context) as pool:
+        names = {pool.submit(function, argument): name for name, function, argument in todo}
+        for done, future in enumerate(as_completed(names), 1):
+            future.result()
+            print(f"[{done:{len(str(len(todo)))}}/{len(todo)}] {names[future]}", file=sys.stderr, flush=True)
+    print(f"{len(todo)} parts compiled in {time.monotonic() - begin:.0f} s")
+    return 0
