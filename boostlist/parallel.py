@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import cache
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -35,10 +37,35 @@ _pool: tuple[int, ThreadPoolExecutor] | None = None
 _threads: int | None = None
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function: no GIL, cached on disk, IEEE division (x / 0 is inf, not an exception)."""
-    result: Callable[..., Any] = njit(cache=True, nogil=True, error_model="numpy")(function)
+def compiled(function: Callable[..., Any], fastmath: frozenset[str] = frozenset()) -> Callable[..., Any]:
+    """Compile a function: no GIL, cached on disk, IEEE division (x / 0 is inf, not an exception).
+
+    Parameters
+    ----------
+    function
+        What to compile.
+    fastmath
+        Liberties that the compiler may take with sums, in LLVM's words.
+    """
+    options = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath) or False}
+    result: Callable[..., Any]
+    try:
+        result = njit(cache=True, **options)(function)
+    except RuntimeError:  # numba's word for a disk on which nothing can be written
+        _warn_of_no_cache()
+        result = njit(**options)(function)
     return result
+
+
+@cache
+def _warn_of_no_cache() -> None:
+    """Say, once, that compiled functions cannot be kept."""
+    warnings.warn(
+        "neither the folder of boostlist nor the user's cache can be written, so that every process compiles anew what "
+        "it uses, which takes seconds; set NUMBA_CACHE_DIR to a folder that can be written, or run `boostlist warmup` "
+        "when the image is built",
+        stacklevel=4,
+    )
 
 
 @compiled

@@ -147,3 +147,15 @@ def test_import_is_light():
         "hosts = {'lightgbm', 'xgboost'} & set(sys.modules); assert not hosts, hosts"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_without_a_folder_to_write_to_it_works_and_warns_once():
+    code = (
+        "import warnings; from numba.core import caching; caching.CacheImpl._locator_classes = []\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    warnings.simplefilter('always')\n"
+        "    from boostlist import Queries, metrics\n"
+        "    assert metrics.get('mrr').mean([0.0, 1.0], Queries.from_sizes([1, 0], [2])) == 0.5\n"
+        "assert ['NUMBA_CACHE_DIR' in str(w.message) for w in caught] == [True], [str(w.message) for w in caught]"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from boostlist.parallel import compiled
 
@@ -23,10 +22,7 @@ BLOCK = 256
 
 def vectorized(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile the inner loop over a row, whose sums may be taken in another order, fixed when it is compiled."""
-    compiled: Callable[..., Any] = njit(
-        cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"}
-    )(function)
-    return compiled
+    return compiled(function, fastmath=frozenset({"reassoc", "contract", "nsz"}))
 
 
 @compiled
