@@ -98,18 +98,18 @@ def run_describe(arguments: argparse.Namespace) -> int:
 
 def _folder_parts(folder: str | None) -> dict[str, RankingData]:
     """Return the parts of a folder by name; of folds, the test parts, which together are the whole set."""
-    from boostlist.datasets import RankingData, load_fold, load_folds, sample_folder
+    from boostlist.datasets import RankingData, find_folds, sample_folder
+    from boostlist.datasets.folds import ROLES
 
-    if folder is None:
-        return {"the package's sample": RankingData.concat([fold.test for fold in load_folds(sample_folder())])}
     try:
-        return {f"{folder}, fold {fold.number}, test": fold.test for fold in load_folds(folder)}
-    except FileNotFoundError as no_folds:
-        try:
-            fold = load_fold(folder)
-        except FileNotFoundError:
-            raise UsageError(f"{no_folds}, nor train.txt, vali.txt and test.txt") from None
-        return {f"{folder}, {role}": getattr(fold, role) for role in ("train", "vali", "test")}
+        folds = find_folds(sample_folder() if folder is None else folder)
+    except FileNotFoundError as error:
+        raise UsageError(str(error)) from None
+    if folder is None:
+        return {"the package's sample": RankingData.concat([fold.test for fold in folds])}
+    if folds.layout == "single":
+        return {f"{folder}, {role}": getattr(fold, role) for fold in folds for role in ROLES}
+    return {f"{folder}, fold {fold.number}, test": fold.test for fold in folds}
 
 
 def run_convert(arguments: argparse.Namespace) -> int:
@@ -166,20 +166,15 @@ def _share_files(data: RankingData, text: str, seed: int) -> dict[str, RankingDa
         shares = [float(share) for share in text.split(",")]
     except ValueError:
         raise UsageError(f"--shares must be numbers with commas between them, got {text!r}") from None
-    names = {2: ("train.txt", "test.txt"), 3: ("train.txt", "vali.txt", "test.txt")}.get(len(shares))
-    if names is None or abs(sum(shares) - 1) > 1e-9:
+    if len(shares) not in (2, 3) or abs(sum(shares) - 1) > 1e-9:
         raise UsageError(f"--shares must be two or three numbers that sum to 1, got {text!r}")
-    return dict(zip(names, data.split(*shares, seed=seed), strict=True))
+    roles = ("train", "vali", "test") if len(shares) == 3 else ("train", "test")
+    return {f"{role}.txt": part for role, part in zip(roles, data.split(*shares, seed=seed), strict=True)}
 
 
 def _fold_files(data: RankingData, k: int, seed: int) -> dict[str, RankingData]:
-    """Return K folds: fold i trains on parts i to i + K - 3, validates on the next and tests on the last, modulo K."""
-    from boostlist.datasets import RankingData
+    from boostlist.datasets.folds import ROLES, rotation
 
     parts = data.split(*[1 / k] * k, seed=seed)
-    files: dict[str, RankingData] = {}
-    for i in range(k):
-        turn = [parts[(i + j) % k] for j in range(k)]
-        roles = {"train.txt": RankingData.concat(turn[:-2]), "vali.txt": turn[-2], "test.txt": turn[-1]}
-        files |= {os.path.join(f"Fold{i + 1}", name): part for name, part in roles.items()}
-    return files
+    folds = (rotation(number, parts) for number in range(1, k + 1))
+    return {os.path.join(f"Fold{fold.number}", f"{role}.txt"): getattr(fold, role) for fold in folds for role in ROLES}

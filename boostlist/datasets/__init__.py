@@ -2,15 +2,17 @@
 
 from boostlist.datasets._reader import LetorError
 from boostlist.datasets.data import RankingData
-from boostlist.datasets.folds import Fold, load_fold, load_folds, load_sample, sample_folder
+from boostlist.datasets.folds import Fold, Folds, find_folds, load_fold, load_folds, load_sample, sample_folder
 from boostlist.datasets.generation import make_ranking, write_ranking
 from boostlist.datasets.letor import load_letor
 from boostlist.datasets.writing import write_letor
 
 __all__ = [
     "Fold",
+    "Folds",
     "LetorError",
     "RankingData",
+    "find_folds",
     "load_fold",
     "load_folds",
     "load_letor",

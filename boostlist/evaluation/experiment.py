@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from boostlist.evaluation.folds import FoldFacts, Source
+from boostlist.datasets import Folds
+from boostlist.evaluation.folds import FoldFacts
 from boostlist.evaluation.grids import Grid, label, settings
 from boostlist.evaluation.panel import Model
 from boostlist.evaluation.progress import Progress
@@ -38,7 +39,7 @@ class Plan:
         Seed of estimators and of resampling.
     """
 
-    source: Source
+    source: Folds
     models: tuple[Model, ...]
     baseline: Model
     grid: Grid

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from boostlist._typing import FloatArray
-from boostlist.datasets import Fold, RankingData
-from boostlist.evaluation.folds import FoldFacts, Source, cached_fold
+from boostlist.datasets import Fold, Folds, RankingData
+from boostlist.evaluation.folds import FoldFacts, cached_fold
 from boostlist.evaluation.panel import Model
 from boostlist.evaluation.storage import Result
 from boostlist.metrics import ERR, Metric
@@ -77,7 +77,7 @@ class Trainer:
         Seed of every estimator.
     """
 
-    source: Source
+    source: Folds
     select: str
     metrics: tuple[str, ...]
     seed: int = 0

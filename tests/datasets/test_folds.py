@@ -1,5 +1,7 @@
 """Folds, the sample, the generator."""
 
+import importlib
+import pickle
 import runpy
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import pytest
 from scipy.stats import ttest_rel
 
 from boostlist.datasets import (
+    find_folds,
     load_fold,
     load_folds,
     load_letor,
@@ -18,6 +21,7 @@ from boostlist.datasets import (
     write_ranking,
 )
 
+folds_module = importlib.import_module("boostlist.datasets.folds")
 DATASETS = Path(__file__).parents[2] / "datasets"
 
 
@@ -26,16 +30,22 @@ def parts():
     return make_ranking(50, docs=5, n_features=12).split(*[0.2] * 5, seed=None)
 
 
+@pytest.fixture(scope="module")
+def five(parts, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("five")
+    for number, part in enumerate(parts, 1):
+        write_letor(part, folder / f"S{number}.txt")
+    return folder
+
+
 def ids(data):
     return sorted(set(data.qid.tolist()))
 
 
 class TestFolds:
-    def test_parts_rotate_as_letor_does(self, parts, tmp_path):
-        for number, part in enumerate(parts, 1):
-            write_letor(part, tmp_path / f"S{number}.txt")
+    def test_parts_rotate_as_letor_does(self, parts, five):
         part_ids = [ids(part) for part in parts]
-        folds = list(load_folds(tmp_path))
+        folds = list(load_folds(five))
         assert [fold.number for fold in folds] == [1, 2, 3, 4, 5]
         for k, fold in enumerate(folds):
             assert ids(fold.train) == sorted(q for i in range(3) for q in part_ids[(k + i) % 5])
@@ -43,7 +53,7 @@ class TestFolds:
             assert ids(fold.test) == part_ids[(k + 4) % 5]
         # LETOR's fold 3 trains on S3, S4, S5, validates on S1, tests on S2.
         assert ids(folds[2].test) == part_ids[1]
-        single = load_fold(tmp_path, 3)
+        single = load_fold(five, 3)
         np.testing.assert_array_equal(single.train.X, folds[2].train.X)
 
     @pytest.mark.parametrize("names", [("train", "vali", "test"), ("trainingset", "validationset", "testset")])
@@ -71,8 +81,11 @@ class TestFolds:
         assert load_fold(tmp_path, sparse=True).train.is_sparse
 
     def test_what_is_missing(self, parts, tmp_path):
-        with pytest.raises(FileNotFoundError, match="neither"):
+        looked = r"no data set: looked for folders Fold1.*S1\.txt to S5\.txt.*train\.txt"
+        with pytest.raises(FileNotFoundError, match=looked):
             load_folds(tmp_path)
+        with pytest.raises(FileNotFoundError, match="there is no folder or file"):
+            load_folds(tmp_path / "absent")
         write_letor(parts[0], tmp_path / "S1.txt")
         with pytest.raises(FileNotFoundError, match="not S2, S3, S4, S5"):
             load_folds(tmp_path)
@@ -80,10 +93,69 @@ class TestFolds:
         (tmp_path / "Fold1").mkdir()
         with pytest.raises(FileNotFoundError, match=r"no train file.*trainingset\.txt"):
             load_folds(tmp_path)
-        with pytest.raises(FileNotFoundError, match="Fold2"):
+        for name in ("train", "vali", "test"):
+            write_letor(parts[0], tmp_path / "Fold1" / f"{name}.txt")
+        assert load_fold(tmp_path, 1).number == load_fold(tmp_path).number == 1
+        with pytest.raises(FileNotFoundError, match="has the folds 1, not 2"):
             load_fold(tmp_path, 2)
-        with pytest.raises(FileNotFoundError, match="1 to 5"):
+        with pytest.raises(FileNotFoundError, match="the sample has the folds 1, 2, 3, 4, 5, not 6"):
             load_sample(6)
+        with pytest.raises(FileNotFoundError, match="has the folds 1, 2, 3, 4, 5; say which"):
+            load_fold(sample_folder())
+
+    def test_a_part_of_one_fold_is_missed(self, parts, tmp_path):
+        write_letor(parts[0], tmp_path / "train.txt")
+        with pytest.raises(FileNotFoundError, match=r"holds no vali file; looked for vali\.txt, valid\.txt"):
+            find_folds(tmp_path)
+
+    def test_parts_are_read_once(self, five, monkeypatch):
+        reads, real = [], folds_module.load_letor
+        monkeypatch.setattr(folds_module, "load_letor", lambda *a, **k: reads.append(a) or real(*a, **k))
+        folds = find_folds(five, sparse=False)
+        assert not reads
+        for number in (3, 1, 3):
+            folds.load(number)
+        assert len(list(folds)) == 5
+        assert len(reads) == 5
+        assert len(pickle.dumps(folds)) < 2000  # another process reads them itself
+
+    def test_folds_can_be_chosen(self, five):
+        chosen = find_folds(five).choose([4, 2, 4])
+        assert chosen.numbers == (2, 4)
+        assert [fold.number for fold in chosen] == [2, 4]
+        with pytest.raises(FileNotFoundError, match="has the folds 2, 4, not 1"):
+            chosen.load(1)
+        with pytest.raises(FileNotFoundError, match="not 7"):
+            find_folds(five).choose([1, 7])
+
+    def test_one_file_is_cut_by_query(self, parts, tmp_path):
+        path = write_letor(parts, tmp_path / "whole.txt.gz")
+        folds = find_folds(path, seed=1)
+        assert (folds.name, folds.layout, folds.numbers) == ("whole", "file", (1, 2, 3, 4, 5))
+        tested = [query for fold in folds for query in ids(fold.test)]
+        assert sorted(tested) == sorted(query for part in parts for query in ids(part))
+        for fold in folds:
+            assert not set(ids(fold.train)) & (set(ids(fold.vali)) | set(ids(fold.test)))
+            assert (fold.train.n_queries, fold.vali.n_queries, fold.test.n_queries) == (30, 10, 10)
+        assert ids(find_folds(path, seed=2).load(1).test) != ids(folds.load(1).test)
+        small = write_letor(parts[0].select([0, 1, 2, 3]), tmp_path / "small.txt")
+        with pytest.raises(ValueError, match="has 4 queries; at least 5 are needed"):
+            find_folds(small).load(1)
+
+    def test_the_fingerprint_is_of_the_contents(self, five, tmp_path):
+        def copy(name, change=None):
+            (tmp_path / name).mkdir()
+            for path in five.iterdir():
+                text = path.read_text()
+                (tmp_path / name / path.name).write_text(change(text) if change and path.name == "S5.txt" else text)
+            return find_folds(tmp_path / name).fingerprint
+
+        assert copy("same") == find_folds(five).fingerprint
+        assert copy("changed", lambda text: text.replace("0 qid", "1 qid", 1)) != find_folds(five).fingerprint
+        assert copy("longer", lambda text: text + "\n") != find_folds(five).fingerprint
+        whole = tmp_path / "whole.txt"
+        whole.write_bytes(b"".join(path.read_bytes() for path in sorted(five.iterdir())))
+        assert find_folds(whole, seed=1).fingerprint != find_folds(whole, seed=2).fingerprint
 
 
 class TestSample:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from boostlist.datasets import Folds
 from boostlist.evaluation.experiment import Outcome, Plan
-from boostlist.evaluation.folds import FoldFacts, Source
+from boostlist.evaluation.folds import FoldFacts
 from boostlist.evaluation.grids import settings
 from boostlist.evaluation.panel import panel
 from boostlist.evaluation.storage import Result
@@ -23,7 +24,7 @@ QUERIES, FOLDS = 30, (1, 2, 3)
 def made_up(path, names=NAMES, queries=QUERIES, metrics=("ndcg@10", "err"), models=None, grid=GRID) -> Outcome:
     """Return an outcome in which a model has its `LEVEL` plus noise; 31 leaves are better by 0.01."""
     models = models or tuple(panel(names))
-    source = Source(path, "file", FOLDS)
+    source = Folds(path, "file", FOLDS, {0: [path]})
     plan = Plan(source, models, models[0], grid, metrics, metrics[0])
     outcome = Outcome(plan)
     for fold in FOLDS:

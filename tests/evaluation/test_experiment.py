@@ -266,47 +266,11 @@ def test_data_that_cannot_be_read_ends_the_run(stub_run, data, tmp_path, monkeyp
         experiment.run(bad, Store(tmp_path / "bad", bad.identity), 1, experiment.Progress(None, "ndcg@10", 1))
 
 
-def test_folds_of_a_single_file(data, tmp_path):
-    whole = tmp_path / "whole.txt"
-    whole.write_bytes(b"".join((data / f"S{k}.txt").read_bytes() for k in range(1, 6)))
-    source = find_source(whole, seed=1)
-    folds = [source.load(number) for number in source.numbers]
-    tested = np.concatenate([np.unique(fold.test.qid) for fold in folds])
-    assert len(tested) == len(np.unique(tested)) == 40
-    for fold in folds:
-        assert not set(fold.train.qid) & (set(fold.vali.qid) | set(fold.test.qid))
-        assert (fold.train.n_queries, fold.vali.n_queries) == (24, 8)
-    assert find_source(whole, seed=2).fingerprint != source.fingerprint
-
-
-def test_a_folder_with_train_vali_and_test_is_one_fold(data, tmp_path):
-    for name, part in (("train", "S1"), ("vali", "S2"), ("test", "S3")):
-        (tmp_path / f"{name}.txt").write_bytes((data / f"{part}.txt").read_bytes())
-    source = find_source(tmp_path)
-    assert source.numbers == (1,)
-    assert source.load(1).test.n_queries == 8
-
-
-def test_folders_that_are_no_data_set(tmp_path, data):
-    with pytest.raises(ValueError, match=r"no data set: looked for the folders Fold1.*S1\.txt to S5\.txt.*train\.txt"):
-        find_source(tmp_path)
-    with pytest.raises(ValueError, match="there is no folder or file"):
-        find_source(tmp_path / "absent")
-    with pytest.raises(ValueError, match="has the folds 1, 2, 3, 4, 5, not 7"):
-        find_source(data, [1, 7])
-    with pytest.raises(ValueError, match=r"^the sample has the folds 1, 2, 3, 4, 5, not 9$"):
+def test_the_sample_is_the_default_and_folds_can_be_chosen():
+    assert find_source(None).name == "sample"
+    assert find_source(None, [4, 2, 4]).numbers == (2, 4)
+    with pytest.raises(FileNotFoundError, match=r"^the sample has the folds 1, 2, 3, 4, 5, not 9$"):
         find_source(None, [9])
-
-
-def test_the_fingerprint_is_of_the_contents(data, tmp_path):
-    copy = tmp_path / "copy"
-    copy.mkdir()
-    for path in data.iterdir():
-        (copy / path.name).write_bytes(path.read_bytes())
-    assert find_source(copy).fingerprint == find_source(data).fingerprint
-    text = (copy / "S5.txt").read_text()
-    (copy / "S5.txt").write_text(text.replace("0 qid", "1 qid", 1))
-    assert find_source(copy).fingerprint != find_source(data).fingerprint
 
 
 def test_warnings_of_a_model_are_one_line_and_are_kept(stub_run, recwarn):
