@@ -34,13 +34,18 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str, prefix: str = 
     return f"did you mean {' or '.join(prefix + each for each in near)}?" if near else otherwise
 
 
+def check_whole(name: str, value: int, least: int, otherwise: str = "") -> int:
+    """Return a whole number of at least `least`; raise a ValueError, which names what else is allowed, for all else."""
+    try:
+        whole = operator.index(value)
+    except TypeError:
+        whole = least - 1
+    if whole < least or isinstance(value, bool):
+        raise ValueError(f"{name} must be a whole number of at least {least}{otherwise}, got {value!r}")
+    return whole
+
+
 def check_k(k: int | None) -> None:
     """Raise a ValueError unless a cut-off is None or a whole number of at least 1."""
-    if k is None:
-        return
-    try:
-        valid = operator.index(k) >= 1 and not isinstance(k, bool)
-    except TypeError:
-        valid = False
-    if not valid:
-        raise ValueError(f"k must be a whole number of at least 1, or None for the whole list; got {k!r}")
+    if k is not None:
+        check_whole("k", k, least=1, otherwise=", or None for the whole list")

@@ -10,6 +10,7 @@ import pandas as pd
 from sklearn.model_selection import BaseCrossValidator
 
 from boostlist._typing import IntArray
+from boostlist.checks import check_whole
 from boostlist.ranking_estimator import qid_column
 
 if TYPE_CHECKING:
@@ -50,8 +51,7 @@ class QueryKFold(BaseCrossValidator):  # type: ignore[misc]
     __metadata_request__split = {"qid": True}  # noqa: RUF012
 
     def __init__(self, n_splits: int = 5, *, shuffle: bool = False, random_state: int | None = None) -> None:
-        if n_splits < 2:
-            raise ValueError(f"n_splits must be at least 2, got {n_splits}")
+        check_whole("n_splits", n_splits, least=2)
         if random_state is not None and not shuffle:
             raise ValueError("random_state has no effect without shuffle=True; drop it or set shuffle")
         self.n_splits = n_splits
@@ -90,6 +90,9 @@ class QueryKFold(BaseCrossValidator):  # type: ignore[misc]
         query, _ = pd.factorize(np.asarray(ids))
         if len(query) != (rows := X.shape[0] if hasattr(X, "shape") else len(X)):
             raise ValueError(f"there are {len(query):,} query ids for {rows:,} rows")
+        missing = np.flatnonzero(query < 0)
+        if missing.size:
+            raise ValueError(f"qid[{missing[0]}] is missing; every row needs a query id")
         return self._folds(query)
 
     def _folds(self, query: IntArray) -> Iterator[tuple[IntArray, IntArray]]:

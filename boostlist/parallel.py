@@ -24,6 +24,7 @@ import numpy as np
 from numba import njit
 
 from boostlist._typing import IntArray
+from boostlist.checks import check_whole
 
 # Below this many documents the hand-over to another thread costs more than it saves.
 _MIN_DOCUMENTS = 8_192
@@ -87,9 +88,7 @@ def set_threads(n: int | None) -> None:
         all cores this process may use.
     """
     global _threads
-    if n is not None and n < 1:
-        raise ValueError(f"set_threads: n must be at least 1, got {n}")
-    _threads = n
+    _threads = None if n is None else check_whole("set_threads: n", n, least=1)
 
 
 def get_threads() -> int:

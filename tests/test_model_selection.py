@@ -36,8 +36,12 @@ def test_errors():
         list(QueryKFold(3).split(np.zeros((3, 1)), qid=[1, 1, 2]))
     with pytest.raises(ValueError, match="2 query ids for 3 rows"):
         QueryKFold(2).split(np.zeros((3, 1)), qid=[1, 2])
-    with pytest.raises(ValueError, match="at least 2"):
-        QueryKFold(1)
+    for missing in ([1.0, 2.0, np.nan], ["a", "b", None], pd.Series([1, 2, None], dtype="Int64")):
+        with pytest.raises(ValueError, match=r"qid\[2\] is missing; every row needs a query id"):
+            QueryKFold(2).split(np.zeros((3, 1)), qid=missing)
+    for bad in (1, 2.5):
+        with pytest.raises(ValueError, match="n_splits must be a whole number of at least 2"):
+            QueryKFold(bad)
     with pytest.raises(ValueError, match="shuffle"):
         QueryKFold(3, random_state=1)
 

@@ -135,8 +135,11 @@ def test_thread_count_by_environment(monkeypatch):
     monkeypatch.setenv("BOOSTLIST_THREADS", "many")
     with pytest.raises(ValueError, match="BOOSTLIST_THREADS"):
         boostlist.get_threads()
-    with pytest.raises(ValueError, match="at least 1"):
-        boostlist.set_threads(0)
+    for bad in (0, 1.5, True, "2"):
+        with pytest.raises(ValueError, match="set_threads: n must be a whole number of at least 1, got"):
+            boostlist.set_threads(bad)
+    boostlist.set_threads(np.int64(2))
+    assert boostlist.get_threads() == 2
 
 
 def test_import_is_light():

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from boostlist._typing import FloatArray, IntArray
-from boostlist.checks import check_choice
+from boostlist.checks import check_choice, check_whole
 from boostlist.losses import Loss
 from boostlist.models.base import DesignRanker, as_loss
 from boostlist.models.kernels import (
@@ -129,8 +129,8 @@ class KernelMachine(DesignRanker):
     def _basis_rows(self, X: Any, queries: Queries, rng: np.random.Generator) -> IntArray:
         check_choice("landmarks", self.landmarks, ("balanced", "kmeans++"))
         n = X.shape[0]
-        if self.n_landmarks is not None and self.n_landmarks < 1:
-            raise ValueError(f"n_landmarks must be at least 1, or None, got {self.n_landmarks}")
+        if self.n_landmarks is not None:
+            check_whole("n_landmarks", self.n_landmarks, least=1, otherwise=", or None")
         wanted = self.n_landmarks or (n if n <= _FEW else _LANDMARKS)
         if wanted >= n:
             return np.arange(n)

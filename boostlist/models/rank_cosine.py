@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from boostlist._typing import FloatArray
+from boostlist.checks import check_whole
 from boostlist.models.base import ParametricRanker
 from boostlist.queries import Queries
 from boostlist.solvers import Iterate, Iterates, Limits, MatrixDesign, Reason
@@ -135,8 +136,7 @@ class RankCosineRanker(ParametricRanker):
     n_stages: int = 100
 
     def _problem(self, X: Any, queries: Queries) -> _Stages:
-        if self.n_stages < 1:
-            raise ValueError(f"n_stages must be at least 1, got {self.n_stages}")
+        check_whole("n_stages", self.n_stages, least=1)
         if not np.any(queries.labels):
             raise ValueError("no document is relevant: the cosine with labels that are all 0 is not defined")
         return _Stages(_Scaled(X, queries), self.n_stages)

@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import expit
 
 from boostlist._typing import FloatArray
-from boostlist.checks import check_choice
+from boostlist.checks import check_choice, check_whole
 from boostlist.losses import BoundLoss, Loss
 from boostlist.models.base import PenalisedRanker, as_loss
 from boostlist.models.kernels import row_ranges
@@ -63,8 +63,7 @@ class SeparateRanker(PenalisedRanker):
 
     def _problem(self, X: Any, queries: Queries) -> _Problem:
         self._check()
-        if self.d < 1:
-            raise ValueError(f"d must be at least 1, got {self.d}")
+        check_whole("d", self.d, least=1)
         Q, Z = self._split(X)
         return _Problem(self, Q, Z, self._bind(as_loss(self.loss), queries), self.C / queries.n_queries)
 

@@ -79,7 +79,7 @@ def test_weights_constant_features_and_queries_without_relevant_documents():
 
 def test_errors_and_an_early_end():
     X, y, qid = lists()
-    with pytest.raises(ValueError, match="n_stages must be at least 1"):
+    with pytest.raises(ValueError, match="n_stages must be a whole number of at least 1"):
         RankCosineRanker(n_stages=0).fit(X, y, qid=qid)
     with pytest.raises(ValueError, match="no document is relevant"):
         RankCosineRanker().fit(X, 0 * y, qid=qid)
