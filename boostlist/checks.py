@@ -7,7 +7,14 @@ import operator
 import sys
 import warnings
 from collections.abc import Iterable
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from boostlist._typing import FloatArray
 
 # A call may reach boostlist through these.
 _NOT_THE_USER = ("boostlist", "joblib", "lightgbm", "sklearn", "xgboost")
@@ -49,3 +56,23 @@ def check_k(k: int | None) -> None:
     """Raise a ValueError unless a cut-off is None or a whole number of at least 1."""
     if k is not None:
         check_whole("k", k, least=1, otherwise=", or None for the whole list")
+
+
+def check_weight(weight: ArrayLike, documents: int, queries: int, name: str) -> FloatArray:
+    """Return weights, one for each document or for each query, as an array.
+
+    Raises
+    ------
+    ValueError
+        If their number is wrong, or one is negative or not finite.
+    """
+    array = np.asarray(weight, np.float64)
+    if array.shape not in ((documents,), (queries,)):
+        raise ValueError(
+            f"{name} has shape {array.shape}; give one weight for each of the {documents:,} rows or for each of the "
+            f"{queries:,} queries"
+        )
+    bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
+    if bad.size:
+        raise ValueError(f"{name}[{bad[0]}] is {array[bad[0]]}; weights must be finite and >= 0")
+    return array

@@ -48,6 +48,18 @@ def _whole_numbers(values: ArrayLike, what: str) -> IntArray:
     return array.astype(np.int64)
 
 
+def _checked_weight(query_weight: ArrayLike | None, queries: int) -> FloatArray:
+    weight = np.ones(queries) if query_weight is None else _vector(query_weight, "query_weight")
+    if len(weight) != queries:
+        raise ValueError(
+            f"query_weight has {len(weight):,} entries but there are {queries:,} queries; give one weight a query"
+        )
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if bad.size:
+        raise ValueError(f"query_weight[{bad[0]}] is {weight[bad[0]]}; weights must be finite and >= 0")
+    return frozen(weight)  # type: ignore[no-any-return]
+
+
 @dataclass(frozen=True, eq=False)
 class Queries:
     """Lists of documents with labels, ready for losses and metrics.
@@ -144,16 +156,14 @@ class Queries:
                 f"labels[{row}] is {labels[row]} (query {q}); labels must be finite and >= 0"
                 + ("; drop unjudged documents or give them a grade" if np.isnan(labels[row]) else "")
             )
-        queries = len(start) - 1
-        weight = np.ones(queries) if query_weight is None else _vector(query_weight, "query_weight")
-        if len(weight) != queries:
-            raise ValueError(
-                f"query_weight has {len(weight):,} entries but there are {queries:,} queries; give one weight a query"
-            )
-        bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
-        if bad.size:
-            raise ValueError(f"query_weight[{bad[0]}] is {weight[bad[0]]}; weights must be finite and >= 0")
-        return cls(frozen(labels), frozen(start), frozen(weight))
+        return cls(frozen(labels), frozen(start), _checked_weight(query_weight, len(start) - 1))
+
+    def with_weight(self, query_weight: ArrayLike | None) -> Queries:
+        """Return the same lists with other query weights, None for 1; what was computed of the labels is kept."""
+        other = Queries(self.labels, self.start, _checked_weight(query_weight, self.n_queries))
+        if "levels" in self.__dict__:
+            other.__dict__["levels"] = self.levels
+        return other
 
     def __repr__(self) -> str:
         span = f", labels {self.labels.min():g} to {self.labels.max():g}" if self.n_documents else ""

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from boostlist._typing import AnyArray, FloatArray, IntArray
-from boostlist.checks import warn
+from boostlist.checks import check_weight, warn
 from boostlist.queries import Queries, query_boundaries
 
 if TYPE_CHECKING:
@@ -186,15 +186,7 @@ def checked_weight(sample_weight: ArrayLike, queries: Queries) -> FloatArray:
     ValueError
         If their number is wrong, if one is negative or not finite, or if all are 0.
     """
-    weight = np.asarray(sample_weight, np.float64)
-    if weight.shape not in ((queries.n_documents,), (queries.n_queries,)):
-        raise ValueError(
-            f"sample_weight has shape {weight.shape}; give one weight for each of the {queries.n_documents:,} rows or "
-            f"for each of the {queries.n_queries:,} queries"
-        )
-    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
-    if bad.size:
-        raise ValueError(f"sample_weight[{bad[0]}] is {weight[bad[0]]}; weights must be finite and >= 0")
+    weight = check_weight(sample_weight, queries.n_documents, queries.n_queries, "sample_weight")
     if not weight.any():
         raise ValueError("sample_weight is 0 everywhere, so that nothing counts; leave it out to weigh all alike")
     return weight

@@ -1,4 +1,4 @@
-"""What the hosts hold about queries, and a cache so that binding happens once per data set and not once per round.
+"""What a host says in a call, and a cache so that binding happens once per data set and not once per round.
 
 A host calls a plug-in - objective or metric - in one of three ways:
 
@@ -6,7 +6,7 @@ A host calls a plug-in - objective or metric - in one of three ways:
 - ``xgb.train``, ``xgb.cv``: ``(scores, xgboost.DMatrix)``
 - ``LGBMRanker``: ``(labels, scores, weight, group)``, all arrays
 
-`read_call` turns each into scores and a `HostLists`. LightGBM has weights by document, XGBoost by query.
+`read_call` turns each into a `Call`. LightGBM has weights by document, XGBoost by query.
 """
 
 from __future__ import annotations
@@ -16,68 +16,52 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from boostlist._typing import AnyArray, FloatArray
+from boostlist._typing import AnyArray
+from boostlist.boosters.lists import Lists
 from boostlist.queries import Queries
 
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, eq=False)
-class HostLists:
-    """Labels, groups and weights as the host has them at the moment of a call.
+class Fields(NamedTuple):
+    """Labels, documents of each query, and weights or None, as the host has them at the moment of a call."""
 
-    Attributes
-    ----------
-    owner
-        The object on whose life the cache hangs: Dataset, DMatrix or, from LGBMRanker, the array of labels.
-    labels, sizes
-        Labels, and the number of documents of each query.
-    weight
-        Weights by query or by document, or None.
-    """
-
-    owner: object
     labels: AnyArray
     sizes: AnyArray
     weight: AnyArray | None
 
-    def same_as(self, other: HostLists) -> bool:
-        """Whether both hold equal labels, groups and weights."""
-        return (
-            np.array_equal(self.labels, other.labels)
-            and np.array_equal(self.sizes, other.sizes)
-            and (self.weight is None) == (other.weight is None)
-            and (self.weight is None or other.weight is None or np.array_equal(self.weight, other.weight))
+    def same_as(self, other: Fields) -> bool:
+        """Whether both hold equal arrays."""
+        return all(
+            (a is None) == (b is None) and (a is None or b is None or np.array_equal(a, b))
+            for a, b in zip(self, other, strict=True)
         )
 
-    def snapshot(self) -> HostLists:
-        """Return a copy of the arrays without the owner, which must stay free to be collected."""
-        weight = None if self.weight is None else self.weight.copy()
-        return HostLists(None, self.labels.copy(), self.sizes.copy(), weight)
+    def copy(self) -> Fields:
+        """Return copies, which stay as they are when the host's arrays change."""
+        return Fields(self.labels.copy(), self.sizes.copy(), None if self.weight is None else self.weight.copy())
 
-    def document_weight(self) -> FloatArray | None:
-        """Return weights by document if they differ within a query, else None."""
-        weight = self.weight
-        if weight is None or len(weight) != len(self.labels):
-            return None
-        first = np.repeat(weight[np.cumsum(self.sizes) - self.sizes], self.sizes)
-        return None if np.array_equal(first, weight) else weight.astype(np.float64)
 
-    def queries(self) -> Queries:
-        """Return the queries; the weight of a query is the mean weight of its documents."""
-        weight = self.weight
-        if weight is not None and len(weight) == len(self.labels):
-            bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
-            if bad.size:
-                raise ValueError(f"weight[{bad[0]}] is {weight[bad[0]]}; weights must be finite and >= 0")
-            begin = np.cumsum(self.sizes) - self.sizes
-            weight = np.add.reduceat(weight.astype(np.float64), begin) / self.sizes if len(weight) else weight
-        return Queries.from_sizes(self.labels, self.sizes, weight)
+class Call(NamedTuple):
+    """A host's call of a plug-in.
+
+    Attributes
+    ----------
+    scores
+        Score of each document.
+    owner
+        The object on whose life the cache hangs: Dataset, DMatrix or, from LGBMRanker, the array of labels.
+    fields
+        What the owner holds.
+    """
+
+    scores: AnyArray
+    owner: object
+    fields: Fields
 
 
 def is_instance(value: object, module: str, name: str) -> bool:
@@ -86,8 +70,8 @@ def is_instance(value: object, module: str, name: str) -> bool:
     return host is not None and isinstance(value, getattr(host, name))
 
 
-def read_call(a: Any, b: Any, weight: Any, group: Any) -> tuple[AnyArray, HostLists]:
-    """Tell the hosts' ways of calling a plug-in apart, and return scores and lists.
+def read_call(a: Any, b: Any, weight: Any, group: Any) -> Call:
+    """Tell the hosts' ways of calling a plug-in apart.
 
     Raises
     ------
@@ -97,28 +81,26 @@ def read_call(a: Any, b: Any, weight: Any, group: Any) -> tuple[AnyArray, HostLi
         If the data has no query information.
     """
     if is_instance(b, "lightgbm", "Dataset"):
-        return a, read_lightgbm(b)
+        return Call(a, b, _read_lightgbm(b))
     if is_instance(b, "xgboost", "DMatrix"):
-        return np.asarray(a).reshape(-1), read_xgboost(b)
+        return Call(np.asarray(a).reshape(-1), b, _read_xgboost(b))
     if hasattr(b, "__array__") or isinstance(b, list):
-        return b, read_arrays(a, weight, group)
+        return Call(b, a, _read_arrays(a, weight, group))
     raise TypeError(
         "a boostlist objective or metric is called with (scores, lightgbm.Dataset), (scores, xgboost.DMatrix) or "
         f"(labels, scores, weight, group); the second argument is a {type(b).__name__}"
     )
 
 
-def read_lightgbm(dataset: Any) -> HostLists:
-    """Read a ``lightgbm.Dataset``."""
+def _read_lightgbm(dataset: Any) -> Fields:
     sizes = dataset.get_group()
     if sizes is None:
         raise ValueError("the lightgbm.Dataset has no queries; make it with group=[documents of each query, ...]")
     weight = dataset.get_weight()
-    return HostLists(dataset, np.asarray(dataset.get_label()), sizes, None if weight is None else np.asarray(weight))
+    return Fields(np.asarray(dataset.get_label()), sizes, None if weight is None else np.asarray(weight))
 
 
-def read_xgboost(dmatrix: Any) -> HostLists:
-    """Read an ``xgboost.DMatrix``, whose weights are by query."""
+def _read_xgboost(dmatrix: Any) -> Fields:
     sizes = np.diff(dmatrix.get_uint_info("group_ptr").astype(np.int64))
     if not len(sizes) and dmatrix.num_row():
         raise ValueError("the xgboost.DMatrix has no queries; make it with qid=[query id of each document, ...]")
@@ -128,33 +110,39 @@ def read_xgboost(dmatrix: Any) -> HostLists:
             f"the xgboost.DMatrix has {len(weight):,} weights and {len(sizes):,} queries; with queries set, XGBoost "
             "takes one weight a query, not one a document"
         )
-    return HostLists(dmatrix, dmatrix.get_label(), sizes, weight if len(weight) else None)
+    return Fields(dmatrix.get_label(), sizes, weight if len(weight) else None)
 
 
-def read_arrays(labels: Any, weight: Any, group: Any) -> HostLists:
-    """Read the arrays that LightGBM's scikit-learn interface passes."""
+def _read_arrays(labels: Any, weight: Any, group: Any) -> Fields:
     if group is None:
         raise ValueError(
             "no query information: use boostlist.TreeRanker, or LGBMRanker with fit(group=[documents of each query]). "
             "XGBoost's scikit-learn interface passes no queries to an objective: use xgb.train(..., obj=...) there"
         )
-    return HostLists(labels, np.asarray(labels), np.asarray(group), None if weight is None else np.asarray(weight))
+    return Fields(np.asarray(labels), np.asarray(group), None if weight is None else np.asarray(weight))
 
 
 class _Entry:
-    """What is bound to one data set: the lists it was bound for, and the last few bound things."""
+    """What is bound to one data set: its lists, the fields they were made of, and the last few bound things."""
 
     _KEEP = 64  # enough for an objective and a long list of metrics
 
     def __init__(self, owner: object, forget: Callable[[Any], object]) -> None:
         self.owner = weakref.ref(owner, forget)
-        self.lists: HostLists | None = None
+        self.fields: Fields | None = None
+        self.lists: Lists
         self.bound: OrderedDict[Hashable, Any] = OrderedDict()
 
-    def get(self, lists: HostLists, key: Hashable) -> Any:
-        if self.lists is None or not self.lists.same_as(lists):
-            self.lists = lists.snapshot()
+    def follow(self, fields: Fields) -> Lists:
+        """Return the lists, made anew if the data has changed; what was bound to the old ones is forgotten."""
+        if self.fields is None or not self.fields.same_as(fields):
+            self.fields = None
             self.bound.clear()
+            self.lists = _lists(fields)
+            self.fields = fields.copy()
+        return self.lists
+
+    def get(self, key: Hashable) -> Any:
         if key in self.bound:
             self.bound.move_to_end(key)
         return self.bound.get(key)
@@ -165,17 +153,22 @@ class _Entry:
             self.bound.popitem(last=False)
 
 
+def _lists(fields: Fields) -> Lists:
+    return Lists.of(Queries.from_sizes(fields.labels, fields.sizes), fields.weight)
+
+
 _lock = threading.RLock()  # re-entrant: a data set may be collected, and so forgotten, while the lock is held
 _entries: dict[int, _Entry] = {}
 
 
-def bound_once(lists: HostLists, key: Hashable, bind: Callable[[HostLists], _T]) -> _T:
+def bound_once(call: Call, key: Hashable, bind: Callable[[Lists], _T]) -> _T:
     """Return what ``bind(lists)`` made for this key and data set, making it if there is none or the data has changed.
 
     Keys are compared by value, so a copy of an objective - LightGBM deep-copies its parameters - finds what the
     original bound. Data sets are compared by identity and then by labels, groups and weights, and are held weakly.
+    Objective and metrics of a data set are bound to the same lists.
     """
-    name = id(lists.owner)
+    name = id(call.owner)
 
     def forget(reference: object) -> None:
         with _lock:
@@ -184,15 +177,16 @@ def bound_once(lists: HostLists, key: Hashable, bind: Callable[[HostLists], _T])
 
     with _lock:
         entry = _entries.get(name)
-        if entry is None or entry.owner() is not lists.owner:
+        if entry is None or entry.owner() is not call.owner:
             try:
-                entry = _entries[name] = _Entry(lists.owner, forget)
+                entry = _entries[name] = _Entry(call.owner, forget)
             except TypeError:  # a list, say, which cannot be referred to weakly
-                return bind(lists)
-        found: _T | None = entry.get(lists, key)
+                return bind(_lists(call.fields))
+        lists = entry.follow(call.fields)
+        found: _T | None = entry.get(key)
     if found is None:
         found = bind(lists)
         with _lock:
-            if entry.lists is not None and entry.lists.same_as(lists):
+            if entry.lists is lists:
                 entry.put(key, found)
     return found

@@ -11,13 +11,16 @@ without.
 
 from __future__ import annotations
 
-from boostlist.boosters.objective import Objective, automatic_scale
+from collections.abc import Callable
+
+from boostlist.boosters.lists import Lists
+from boostlist.boosters.objective import BoundObjective, Objective, automatic_scale
 from boostlist.checks import did_you_mean
 from boostlist.gains import Gain
-from boostlist.losses import Loss, Pointwise, Sum, registry
+from boostlist.losses import Loss, Pointwise, registry
+from boostlist.losses.combination import BoundSum
 from boostlist.losses.pairwise import Pairwise
 from boostlist.losses.targets import LAST_GRADE
-from boostlist.queries import Queries
 
 _SHARE = 0.3
 _LAST_EXP2_GRADE = 4
@@ -50,22 +53,38 @@ def pointwise_share(loss: Loss, share: float | None) -> float:
     return 0.0 if isinstance(loss, Pairwise) else _SHARE
 
 
-def with_pointwise(objective: Objective, share: float, queries: Queries) -> Objective:
-    """Add the squared-error term."""
-    if share == 0 or not queries.n_documents:
-        return objective
-    scale = automatic_scale(objective.loss.bind(queries))
-    loss = pointwise_term(objective.loss, share, scale, float(queries.labels.max()))
-    return Objective(loss=loss, scale=objective.scale)
+def bind_for_trees(objective: Objective, share: float | None, lists: Lists) -> BoundObjective:
+    """Bind an objective to the data of a training, with its squared-error term beside it."""
+    bound = objective.loss.bind(lists.queries)
+    y_max = float(lists.queries.labels.max(initial=0))
+    term = pointwise_term(objective.loss, share, y_max, lambda: automatic_scale(bound))
+    if term is not None:
+        factor, pointwise = term
+        bound = BoundSum.of((1.0, bound), (factor, pointwise.bind(lists.queries)))
+    return objective.hold(bound, lists.document_weight)
 
 
-def pointwise_term(loss: Loss, share: float, scale: float, y_max: float) -> Loss:
-    """Add the squared-error term to a loss whose mean curvature at scores of 0 is 1 / scale.
+def pointwise_term(
+    loss: Loss, share: float | None, y_max: float, scale: Callable[[], float]
+) -> tuple[float, Pointwise] | None:
+    """Return factor and loss of the squared-error term, or None if there is none.
 
     Targets are the gains 2^y - 1 up to grade 4 and the grades themselves up to 31. Beyond that they would be so far
     apart that they swamp the loss, and there is no term.
+
+    Parameters
+    ----------
+    loss
+        The loss beside which the term stands.
+    share
+        Its share of the curvature; None for the default.
+    y_max
+        The largest grade of all data.
+    scale
+        Finds the factor that makes the loss's mean curvature 1; asked only if there is a term.
     """
+    share = pointwise_share(loss, share)
     if share == 0 or y_max > LAST_GRADE:
-        return loss
+        return None
     targets: Gain = "exp2" if y_max <= _LAST_EXP2_GRADE else "linear"
-    return Sum.of((1.0, loss), (share / scale, Pointwise(targets=targets, centred=True)))
+    return share / scale(), Pointwise(targets=targets, centred=True)

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Literal, Protocol
 
-import numpy as np
-
 from boostlist._typing import AnyArray, FloatArray
+from boostlist.boosters.lists import Lists
+from boostlist.boosters.objective import Objective
 from boostlist.metrics.base import BoundMetric, Metric
-from boostlist.queries import Queries
 
 Backend = Literal["lightgbm", "xgboost"]
 Gradients = Callable[[AnyArray], tuple[AnyArray, AnyArray]]
@@ -39,30 +38,6 @@ class TreeParameters:
     seed: int | None
     n_jobs: int | None
     more: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class Lists:
-    """Features of the documents of some queries.
-
-    Attributes
-    ----------
-    X, queries
-        A row a document, and the lists; query weights are part of the lists.
-    document_weight
-        Weights that differ within a query, or None.
-    """
-
-    X: Any
-    queries: Queries
-    document_weight: FloatArray | None = None
-
-    def document_weights(self) -> FloatArray | None:
-        """Return a weight for each document, None if all are 1."""
-        if self.document_weight is not None:
-            return self.document_weight
-        weight = self.queries.weight
-        return None if (weight == 1).all() else np.repeat(weight, self.queries.sizes)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -99,7 +74,54 @@ class Job:
 
     def bound_metrics(self) -> dict[str, list[BoundMetric]]:
         """Bind every metric to every set of lists for evaluation."""
-        return {name: [metric.bind(lists.queries) for metric in self.metrics] for name, lists in self.valid.items()}
+        return {name: [metric.bind(lists.judged) for metric in self.metrics] for name, lists in self.valid.items()}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Shards:
+    """Lists on a Dask cluster: Dask collections with the same partitions, each of whole queries.
+
+    Attributes
+    ----------
+    X, labels
+        Features and labels of the documents.
+    number
+        Number of each document's query, ascending over all partitions.
+    sizes
+        Number of documents of each query.
+    weight
+        Weight of each document, or None if all are 1.
+    """
+
+    X: Any
+    labels: Any
+    number: Any
+    sizes: Any
+    weight: Any
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DistributedJob:
+    """A training by the host's own Dask engine.
+
+    Attributes
+    ----------
+    client
+        The ``distributed.Client``.
+    tree, rounds
+        Parameters, and the number of trees.
+    objective
+        An objective in which every property of the whole data is fixed, since each worker binds it to its own queries;
+        or the name of one that the host has.
+    train
+        Training data.
+    """
+
+    client: Any
+    tree: TreeParameters
+    rounds: int
+    objective: Objective | str
+    train: Shards
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +137,9 @@ class Host(Protocol):
 
     def train(self, job: Job) -> Trained:
         """Train a booster."""
+
+    def train_distributed(self, job: DistributedJob) -> Any:
+        """Train a booster on a Dask cluster, and return it."""
 
     def parameters(self, tree: TreeParameters, objective: str | None) -> dict[str, Any]:
         """Return the host's parameters; `objective` is the host's own one, None for gradients of boostlist's."""

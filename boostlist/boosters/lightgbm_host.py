@@ -11,7 +11,8 @@ import numpy as np
 from boostlist._typing import AnyArray, FloatArray
 from boostlist.boosters.batches import release
 from boostlist.boosters.early_stopping import lightgbm_early_stopping
-from boostlist.boosters.hosts import Job, Lists, Trained, TreeParameters
+from boostlist.boosters.hosts import DistributedJob, Job, Trained, TreeParameters
+from boostlist.boosters.lists import Lists
 
 _NOTE = "boostlist:"
 _LEAST_SAMPLE = 10_000
@@ -72,7 +73,7 @@ def _dataset(lists: Lists, reference: Any, batch_rows: int | None, params: dict[
         lists.X if batch_rows is None else _Rows(lists.X, batch_rows),
         lists.queries.labels,
         reference=reference,
-        weight=lists.document_weights(),
+        weight=lists.weight_by_document,
         group=lists.queries.sizes,
         params=params,
         free_raw_data=True,
@@ -134,6 +135,29 @@ def train(job: Job) -> Trained:
         callbacks=callbacks,
     )
     return Trained(booster, {name: dict(values) for name, values in history.items()})
+
+
+_SKLEARN_NAMES = {
+    "min_sum_hessian_in_leaf": "min_child_weight",
+    "min_data_in_leaf": "min_child_samples",
+    "lambda_l1": "reg_alpha",
+    "lambda_l2": "reg_lambda",
+    "bagging_fraction": "subsample",
+    "bagging_freq": "subsample_freq",
+    "feature_fraction": "colsample_bytree",
+    "seed": "random_state",
+    "num_threads": "n_jobs",
+}
+
+
+def train_distributed(job: DistributedJob) -> Any:
+    """Train with ``DaskLGBMRanker``."""
+    params = parameters(job.tree, job.objective if isinstance(job.objective, str) else None)
+    params = {_SKLEARN_NAMES.get(name, name): value for name, value in params.items()} | {"objective": job.objective}
+    params.pop("n_jobs", None)  # LightGBM takes as many threads as the worker has
+    trainer = lgb.DaskLGBMRanker(client=job.client, n_estimators=job.rounds, **params)
+    trainer.fit(job.train.X, job.train.labels, group=job.train.sizes, sample_weight=job.train.weight)
+    return lgb.Booster(model_str=trainer.booster_.model_to_string())
 
 
 def predict(booster: Any, X: Any, contributions: bool) -> FloatArray:

@@ -87,7 +87,7 @@ def read_ranker(path: PathLike) -> TreeRanker:
     ranker.n_features_in_ = attributes["n_features_in_"]
     if attributes["feature_names_in_"] is not None:
         ranker.feature_names_in_ = np.array(attributes["feature_names_in_"], object)
-    return ranker._fitted(booster, _decode(attributes["objective_"]), attributes["evals_result_"])
+    return ranker.adopt(booster, _decode(attributes["objective_"]), attributes["evals_result_"])
 
 
 def _backend(content: bytes) -> Backend | None:

@@ -18,7 +18,8 @@ from typing import Any, Literal
 import numpy as np
 
 from boostlist._typing import AnyArray, FloatArray
-from boostlist.boosters.binding import HostLists, bound_once, is_instance, read_call
+from boostlist.boosters.binding import Call, bound_once, is_instance, read_call
+from boostlist.boosters.lists import Lists
 from boostlist.losses.base import BoundLoss, Loss
 from boostlist.queries import Queries
 
@@ -47,42 +48,55 @@ class Objective:
 
     def __call__(self, a: Any, b: Any, weight: Any = None, group: Any = None) -> tuple[AnyArray, AnyArray]:
         """Return gradient and Hessian diagonal in float32, as the hosts store them."""
-        scores, lists = read_call(a, b, weight, group)
+        call = read_call(a, b, weight, group)
 
-        def bind(lists: HostLists) -> BoundObjective:
-            _check_host(self.loss, scores, lists.owner)
-            return self.bind(lists)
+        def bind(lists: Lists) -> BoundObjective:
+            _check_host(self.loss, call)
+            return self.bind(lists.queries, lists.document_weight)
 
-        return bound_once(lists, self, bind)(scores)
+        return bound_once(call, self, bind)(call.scores)
 
-    def bind(self, lists: HostLists) -> BoundObjective:
-        """Bind the loss to a host's lists and find the scale."""
-        queries, document_weight = lists.queries(), lists.document_weight()
-        if document_weight is not None:
-            queries = Queries.from_sizes(lists.labels, lists.sizes)
-        bound = self.loss.bind(queries)
+    def bind(self, queries: Queries, document_weight: FloatArray | None = None) -> BoundObjective:
+        """Bind the loss to queries and find the scale.
+
+        Parameters
+        ----------
+        queries
+            The lists; query weights multiply the loss of their query.
+        document_weight
+            Factors on gradient and diagonal of each document, or None.
+        """
+        return self.hold(self.loss.bind(queries), document_weight)
+
+    def hold(self, bound: BoundLoss, document_weight: FloatArray | None) -> BoundObjective:
+        """Take a loss that is bound already, and find the scale."""
         scale = automatic_scale(bound) if self.scale == "auto" else float(self.scale)
-        return BoundObjective(bound, scale, document_weight)
-
-    def scaled(self, queries: Queries) -> Objective:
-        """Return the objective with the scale that ``"auto"`` means for these queries."""
-        return replace(self, scale=automatic_scale(self.loss.bind(queries))) if self.scale == "auto" else self
+        return BoundObjective(replace(self, loss=bound.loss, scale=scale), bound, document_weight)
 
 
 @dataclass(frozen=True, eq=False)
 class BoundObjective:
-    """An objective bound to a host's data: scores -> gradient and floored Hessian diagonal."""
+    """An objective bound to its data: scores -> gradient and floored Hessian diagonal.
 
+    Attributes
+    ----------
+    objective
+        What was bound, with its scale as a number.
+    bound, document_weight
+        The bound loss, and factors on gradient and diagonal of each document or None.
+    """
+
+    objective: Objective
     bound: BoundLoss
-    scale: float
     document_weight: FloatArray | None
 
     def __call__(self, scores: AnyArray) -> tuple[AnyArray, AnyArray]:
         """Return gradient and Hessian diagonal in float32."""
         gradient, hessian = self.bound.gradient_hessian(scores)
-        factor = self.scale if self.document_weight is None else self.scale * self.document_weight
-        gradient *= factor
-        hessian *= factor
+        factor: Any = self.objective.scale
+        if self.document_weight is not None:
+            factor = factor * self.document_weight
+        gradient, hessian = factor * gradient, factor * hessian
         mean = hessian.mean() if hessian.size else 0.0
         np.maximum(hessian, _FLOOR * mean if mean > 0 else 1.0, out=hessian)
         return gradient.astype(np.float32), hessian.astype(np.float32)
@@ -108,8 +122,9 @@ def scale_from_sums(total: float, count: int) -> float:
     return float(np.ldexp(np.float64(np.float32(digits)), exponent))
 
 
-def _check_host(loss: Loss, scores: AnyArray, owner: object) -> None:
+def _check_host(loss: Loss, call: Call) -> None:
     """Refuse or warn of host settings that would silently spoil the training, where they can be seen."""
+    scores, owner = call.scores, call.owner
     if is_instance(owner, "lightgbm", "Dataset"):
         params = owner.params or {}  # type: ignore[attr-defined]
         if str(params.get("bagging_by_query", False)).lower() in ("true", "1"):

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from boostlist._typing import FloatArray
-from boostlist.boosters.binding import HostLists
-from boostlist.boosters.defaults import as_objective, pointwise_share, with_pointwise
-from boostlist.boosters.hosts import Host, Job, Lists, TreeParameters, host
+from boostlist.boosters.defaults import as_objective, bind_for_trees
+from boostlist.boosters.hosts import History, Host, Job, TreeParameters, host
+from boostlist.boosters.lists import Lists
 from boostlist.boosters.objective import Objective
 from boostlist.metrics import Metric
-from boostlist.metrics import get as get_metric
+from boostlist.metrics.names import get_all
 from boostlist.queries import Queries
 from boostlist.ranking_estimator import RankingEstimator, checked_weight, without_qid
 
@@ -139,7 +139,7 @@ class TreeRanker(RankingEstimator):
         for name, value in host_parameters.items():
             setattr(self, name, value)
 
-    def _host_parameters(self) -> dict[str, Any]:
+    def host_parameters(self) -> dict[str, Any]:
         """Return the parameters given in the host's names: the attributes that are neither ours nor fitted."""
         own = self._get_param_names()
         return {
@@ -151,7 +151,7 @@ class TreeRanker(RankingEstimator):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return all parameters, those of the host included."""
         params: dict[str, Any] = super().get_params(deep=deep)
-        return params | self._host_parameters()
+        return params | self.host_parameters()
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; names that are not in the signature are parameters of the host."""
@@ -202,29 +202,41 @@ class TreeRanker(RankingEstimator):
             data in temporary files, LightGBM in memory (a byte a value).
         """
         adapter = host(self.backend)
-        train = self._lists(X, y, qid, group, sample_weight, "fit", batch_rows)
-        adapter.check_parameters(self._host_parameters(), self.n_features_in_)
-        valid = {f"valid_{i}": self._valid_lists(i, entry, bool(batch_rows)) for i, entry in enumerate(eval_set or ())}
+        train = self._lists("fit", X, y, qid, group, sample_weight, batched=batch_rows is not None, reset=True)
+        adapter.check_parameters(self.host_parameters(), self.n_features_in_)
+        valid = {
+            f"valid_{i}": self._valid_lists(i, entry, batch_rows is not None) for i, entry in enumerate(eval_set or ())
+        }
         if early_stopping_rounds is not None and not valid:
             raise ValueError("early_stopping_rounds needs data to evaluate on: pass eval_set=[(X, y, qid)]")
-        objective = self._objective(train.queries)
-        names = [eval_metric] if isinstance(eval_metric, str | Metric) else list(eval_metric)
+        metrics = chosen_metrics(eval_metric, [lists.queries for lists in (train, *valid.values())])
+        objective = as_objective(self.objective)
+        bound = objective if isinstance(objective, str) else bind_for_trees(objective, self.pointwise, train)
         trained = adapter.train(
             Job(
-                tree=self._tree_parameters(),
+                tree=self.tree_parameters(),
                 rounds=self.n_estimators,
-                objective=objective if isinstance(objective, str) else bound_gradients(objective, train),
+                objective=bound,
                 train=train,
                 valid=valid,
-                metrics=[get_metric(name) if isinstance(name, str) else name for name in names],
+                metrics=metrics,
                 stop_after=early_stopping_rounds,
                 start=getattr(init_model, "booster_", init_model),
                 batch_rows=batch_rows,
             )
         )
-        return self._fitted(trained.booster, objective, trained.history)
+        return self.adopt(trained.booster, bound if isinstance(bound, str) else bound.objective, trained.history)
 
-    def _fitted(self, booster: Any, objective: Objective | str, history: dict[str, dict[str, list[float]]]) -> Self:
+    def adopt(self, booster: Any, objective: Objective | str, history: History) -> Self:
+        """Become the ranker of a booster that was trained elsewhere, and return self.
+
+        Parameters
+        ----------
+        booster
+            A plain booster of the host ``backend``.
+        objective, history
+            What it was trained on, and the values of metrics after each round: `objective_` and `evals_result_`.
+        """
         self.booster_ = booster
         self.objective_ = objective
         self.evals_result_ = history
@@ -235,15 +247,7 @@ class TreeRanker(RankingEstimator):
     def _host(self) -> Host:
         return host(self.backend)
 
-    def _objective(self, queries: Queries) -> Objective | str:
-        """Return the objective with its squared-error term and, so that it is on record, the scale as a number."""
-        objective = as_objective(self.objective)
-        if isinstance(objective, str):
-            return objective
-        share = pointwise_share(objective.loss, self.pointwise)
-        return with_pointwise(objective, share, queries).scaled(queries)
-
-    def _tree_parameters(self) -> TreeParameters:
+    def tree_parameters(self) -> TreeParameters:
         """Return the parameters for the host; what is None depends on whose objective it is."""
         own = not isinstance(as_objective(self.objective), str)
         seed = self.random_state
@@ -261,36 +265,43 @@ class TreeRanker(RankingEstimator):
             max_bin=self.max_bin,
             seed=None if seed is None else int(seed),
             n_jobs=self.n_jobs,
-            more=self._host_parameters(),
+            more=self.host_parameters(),
         )
 
     def _lists(
         self,
+        method: str,
         X: Any,
         y: ArrayLike,
         qid: ArrayLike | None,
-        group: ArrayLike | None,
-        weight: ArrayLike | None,
-        method: str,
-        batched: Any,
+        group: ArrayLike | None = None,
+        weight: ArrayLike | None = None,
+        *,
+        batched: bool,
+        reset: bool,
     ) -> Lists:
+        """Read data for `method`, as errors call it; with `reset`, number and names of features are learned from it."""
         queries = self._read_queries(X, y, qid, group, method)
-        if batched and (not isinstance(X, np.ndarray) or X.ndim != 2):
-            raise ValueError(
-                f"batch_rows reads rows of an array, such as a memory-mapped one; X is a {type(X).__name__}"
-            )
-        features = self._checked_features(X, "batched" if batched else "keep", reset=method == "fit")
-        return Lists(features, queries) if weight is None else _weighted(features, queries, weight)
+        features = self._mapped(X, reset) if batched else self._checked_features(X, "keep", reset)
+        return Lists.of(queries, None if weight is None else checked_weight(weight, queries), features)
 
     def _valid_lists(self, i: int, entry: tuple[Any, ...], batched: bool) -> Lists:
         if not isinstance(entry, tuple | list) or len(entry) not in (2, 3):
             raise ValueError(f"eval_set[{i}] must be (X, y, qid), or (X, y) if X has a column 'qid'")
         X, y, qid = (*entry, None)[:3]
-        return self._lists(X, y, qid, None, None, f"fit, eval_set[{i}]", batched)
+        return self._lists(f"fit, eval_set[{i}]", X, y, qid, batched=batched, reset=False)
 
-    def _checked_features(self, X: Any, missing: Any, reset: bool) -> Any:
+    def _mapped(self, X: Any, reset: bool) -> Any:
+        """Return features that are read in batches, unread."""
+        if not isinstance(X, np.ndarray) or X.ndim != 2:
+            raise ValueError(
+                f"batch_rows reads rows of an array, such as a memory-mapped one; X is a {type(X).__name__}"
+            )
+        return validate_data(self, X, reset=reset, skip_check_array=True)
+
+    def _checked_features(self, X: Any, missing: Literal["refuse", "keep"], reset: bool) -> Any:
         # A data frame goes to the host as it is: its categories and names are the host's business.
-        if hasattr(X, "columns") or missing == "batched":
+        if hasattr(X, "columns"):
             return validate_data(self, without_qid(X), reset=reset, skip_check_array=True)
         return super()._checked_features(X, missing, reset)
 
@@ -337,15 +348,7 @@ class TreeRanker(RankingEstimator):
         return tags
 
 
-def _weighted(X: Any, queries: Queries, weight: ArrayLike) -> Lists:
-    """Return lists with weights by query where they are equal within each, else by document."""
-    lists = HostLists(None, queries.labels, queries.sizes, checked_weight(weight, queries))
-    weighted, by_document = lists.queries(), lists.document_weight()
-    return Lists(X, weighted) if by_document is None else Lists(X, queries, by_document)
-
-
-def bound_gradients(objective: Objective, lists: Lists) -> Any:
-    """Bind an objective to the lists of a training."""
-    queries = lists.queries
-    weight = queries.weight if lists.document_weight is None else lists.document_weight
-    return objective.bind(HostLists(None, queries.labels, queries.sizes, weight))
+def chosen_metrics(eval_metric: str | Metric | Sequence[str | Metric], data: Sequence[Queries]) -> list[Metric]:
+    """Return metrics by name or as they are, for grades up to the largest in any of the data."""
+    y_max = max(float(queries.labels.max(initial=0)) for queries in data)
+    return [metric.up_to(y_max) for metric in get_all(eval_metric)]

@@ -16,7 +16,8 @@ import xgboost as xgb
 from boostlist._typing import AnyArray, FloatArray
 from boostlist.boosters.batches import batch_bounds, batches
 from boostlist.boosters.early_stopping import xgboost_early_stopping
-from boostlist.boosters.hosts import Job, Lists, Trained, TreeParameters
+from boostlist.boosters.hosts import DistributedJob, Job, Trained, TreeParameters
+from boostlist.boosters.lists import Lists
 
 _NOTE = "boostlist"
 _END_BYTES = 64
@@ -176,6 +177,22 @@ def _train(job: Job, params: dict[str, Any], matrices: list[Any]) -> Trained:
         booster = first_rounds(booster, booster.best_iteration + 1)
         booster.set_attr(**best)
     return Trained(booster, {name: dict(values) for name, values in history.items()})
+
+
+def train_distributed(job: DistributedJob) -> Any:
+    """Train with ``xgboost.dask.train``."""
+    from xgboost import dask as xgb_dask
+
+    if int(xgb.__version__.partition(".")[0]) < 3:
+        raise ImportError(f"XGBoost {xgb.__version__} cannot train on a Dask of 2025 or later; install xgboost>=3.0")
+    if job.train.weight is not None:
+        raise ValueError("XGBoost's Dask engine takes no weights with queries; use backend='lightgbm', or no weights")
+    params = parameters(job.tree, job.objective if isinstance(job.objective, str) else None)
+    params.pop("nthread", None)
+    options = {} if isinstance(job.objective, str) else {"obj": job.objective}
+    train = job.train
+    dtrain = xgb_dask.DaskDMatrix(job.client, train.X, train.labels, qid=train.number, enable_categorical=True)
+    return xgb_dask.train(job.client, params, dtrain, job.rounds, verbose_eval=False, **options)["booster"]
 
 
 def predict(booster: Any, X: Any, contributions: bool) -> FloatArray:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from boostlist._typing import AnyArray, FloatArray
-from boostlist.queries import Queries, query_boundaries
+from boostlist.boosters.lists import Lists
+from boostlist.queries import Queries
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,59 +24,101 @@ Split = Literal["repartition", "refuse"]
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """The documents of a partition: features (array or data frame), labels, query ids, and weights or None."""
+class Rows:
+    """Rows of a partition as they came, to be moved about: features, labels, query ids, and weights or None."""
 
     X: Any
     y: AnyArray
     qid: AnyArray
     weight: AnyArray | None = None
 
-    def rows(self, rows: AnyArray) -> Part:
+    def take(self, rows: AnyArray) -> Rows:
         """Return some of the rows, in the order given."""
         X = self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows]
-        return Part(X, self.y[rows], self.qid[rows], None if self.weight is None else self.weight[rows])
+        return Rows(X, self.y[rows], self.qid[rows], None if self.weight is None else self.weight[rows])
 
-    def queries(self) -> Queries:
-        """Return the lists; weights are those of the documents' queries."""
-        start = query_boundaries(self.qid)
-        weight = None if self.weight is None else np.add.reduceat(self.weight, start[:-1]) / np.diff(start)
-        return Queries.from_sizes(self.y, np.diff(start), weight)
+    def lists(self) -> Lists:
+        """Return the lists; the rows of each query must be adjacent."""
+        return Lists.of(Queries.from_qid(self.y, self.qid), self.weight, self.X)
 
 
 @dataclass(frozen=True)
-class Summary:
-    """What the client must know of a partition; of its queries the ids and numbers of rows, in two arrays."""
+class Whereabouts:
+    """What must be known of a partition to bring queries together: ids and numbers of rows, in two arrays."""
 
     ids: AnyArray
     counts: AnyArray
     adjacent: bool
-    grades: FloatArray
     categories: dict[str, tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the client must know of the lists of a partition.
+
+    Attributes
+    ----------
+    documents, queries
+        Their numbers.
+    grades
+        The labels that occur.
+    weight
+        Sum of the documents' weights, None if all are 1.
+    head
+        Features without rows, to tell their kind, number and names.
+    """
+
+    documents: int
+    queries: int
+    grades: FloatArray
+    weight: float | None
     head: Any
 
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return int(self.counts.sum())
+    @classmethod
+    def of(cls, lists: Lists) -> Facts:
+        """Return the facts of some lists."""
+        queries, weight = lists.queries, lists.weight_by_document
+        total = None if weight is None else float(weight.sum())
+        return cls(queries.n_documents, queries.n_queries, np.unique(queries.labels), total, lists.X[:0])
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Partitions on the cluster and their summaries, in the same order."""
+    """`Lists` on the cluster, no query in two of them, and the facts of each."""
 
     futures: list[Any]
-    summaries: list[Summary]
+    facts: list[Facts]
 
     @property
     def grades(self) -> tuple[float, ...]:
         """The label set of all documents."""
-        return tuple(np.unique(np.concatenate([s.grades for s in self.summaries])).tolist())
+        return tuple(np.unique(np.concatenate([facts.grades for facts in self.facts])).tolist())
 
     @property
     def head(self) -> Any:
         """Features without rows, to tell their kind, number and names."""
-        return self.summaries[0].head
+        return self.facts[0].head
+
+    @property
+    def weighted(self) -> bool:
+        """Whether there are weights other than 1."""
+        return any(facts.weight is not None for facts in self.facts)
+
+    @property
+    def without_weight(self) -> bool:
+        """Whether all documents have weight 0."""
+        return all(facts.weight == 0 for facts in self.facts)
+
+
+def require_dask() -> None:
+    """Raise an ImportError that says how to install Dask, if it is not there."""
+    try:
+        import_module("dask.dataframe")
+        import_module("distributed")
+    except ImportError as error:
+        raise ImportError(
+            f'boostlist.distributed needs Dask, which is not installed ({error}): pip install "boostlist[dask]"'
+        ) from error
 
 
 def read_letor(paths: Sequence[Any], *, n_features: int, **options: Any) -> Any:
@@ -89,6 +133,7 @@ def read_letor(paths: Sequence[Any], *, n_features: int, **options: Any) -> Any:
     **options
         Passed on to `boostlist.datasets.load_letor`.
     """
+    require_dask()
     import dask.dataframe as dd
     from dask.delayed import delayed
 
@@ -118,33 +163,39 @@ def gather_parts(client: Any, data: Any, label: str, qid: str, weight: str | Non
     """
     if split not in ("repartition", "refuse"):
         raise ValueError(f'split must be "repartition" or "refuse", got {split!r}')
-    parts = _summarised(client, client.compute(_delayed_parts(data, label, qid, weight)))
-    _check_categories(parts)
-    shared = _split_queries(parts)
-    scattered = [i for i, summary in enumerate(parts.summaries) if not summary.adjacent]
-    if not shared and not scattered:
-        return parts
-    if split == "refuse":
-        if shared:
-            query, where = next(iter(shared.items()))
-            raise ValueError(
-                f"query {query!r} has rows in the partitions {', '.join(map(str, where))}, and {len(shared) - 1:,} "
-                'other queries are split too; repartition the data by query, or pass split="repartition"'
-            )
+    found = client.compute(_delayed_rows(data, label, qid, weight))
+    where = client.gather(client.map(_whereabouts, found, range(len(found)), pure=False))
+    _check_categories(where)
+    shared = _split_queries(where)
+    scattered = [i for i, part in enumerate(where) if not part.adjacent]
+    if split == "refuse" and shared:
+        query, numbers = next(iter(shared.items()))
+        raise ValueError(
+            f"query {query!r} has rows in the partitions {', '.join(map(str, numbers))}, and {len(shared) - 1:,} other "
+            'queries are split too; repartition the data by query, or pass split="repartition"'
+        )
+    if split == "refuse" and scattered:
         raise ValueError(
             f"in partition {scattered[0]} the rows of a query are not adjacent; sort each partition by query, or pass "
             'split="repartition"'
         )
-    return _summarised(client, _moved(client, parts, shared))
+    if shared or scattered:
+        found = _moved(client, found, where, shared)
+    lists = client.map(Rows.lists, found, pure=False)
+    facts = client.gather(client.map(Facts.of, lists, pure=False))
+    kept = [i for i, each in enumerate(facts) if each.documents]
+    if not kept:
+        raise ValueError("there are no rows")
+    return Parts([lists[i] for i in kept], [facts[i] for i in kept])
 
 
-def _split_queries(parts: Parts) -> dict[Any, dict[int, int]]:
+def _split_queries(parts: list[Whereabouts]) -> dict[Any, dict[int, int]]:
     """Return for each query in several partitions the number of its rows in each of them."""
     import pandas as pd
 
-    ids = np.concatenate([summary.ids for summary in parts.summaries])
-    counts = np.concatenate([summary.counts for summary in parts.summaries])
-    where = np.repeat(np.arange(len(parts.summaries)), [len(summary.ids) for summary in parts.summaries])
+    ids = np.concatenate([part.ids for part in parts])
+    counts = np.concatenate([part.counts for part in parts])
+    where = np.repeat(np.arange(len(parts)), [len(part.ids) for part in parts])
     codes, _ = pd.factorize(ids)
     split = np.bincount(codes)[codes] > 1
     shared: dict[Any, dict[int, int]] = {}
@@ -153,14 +204,14 @@ def _split_queries(parts: Parts) -> dict[Any, dict[int, int]]:
     return shared
 
 
-def _delayed_parts(data: Any, label: str, qid: str, weight: str | None) -> list[Any]:
+def _delayed_rows(data: Any, label: str, qid: str, weight: str | None) -> list[Any]:
     from dask.delayed import delayed
 
     if hasattr(data, "to_delayed") and hasattr(data, "columns"):
         missing = [name for name in (label, qid, weight) if name is not None and name not in data.columns]
         if missing:
             raise ValueError(f"the data has no column {missing[0]!r}; name it with label=, qid= or weight=")
-        make = delayed(_frame_part)
+        make = delayed(_frame_rows)
         return [make(frame, label, qid, weight) for frame in data.to_delayed()]
     if not isinstance(data, tuple) or len(data) not in (3, 4):
         raise TypeError(
@@ -173,7 +224,7 @@ def _delayed_parts(data: Any, label: str, qid: str, weight: str | None) -> list[
         raise ValueError(
             f"X, y and qid have {', '.join(str(len(blocks)) for blocks in columns)} partitions; rechunk them alike"
         )
-    make = delayed(_array_part)
+    make = delayed(_array_rows)
     return [make(*blocks) for blocks in zip(*columns, strict=True)]
 
 
@@ -181,56 +232,54 @@ def _blocks(collection: Any) -> list[Any]:
     return list(np.ravel(np.array(collection.to_delayed(), dtype=object)))
 
 
-def _frame_part(frame: pd.DataFrame, label: str, qid: str, weight: str | None) -> Part:
+def _frame_rows(frame: pd.DataFrame, label: str, qid: str, weight: str | None) -> Rows:
     X = frame.drop(columns=[name for name in (label, qid, weight) if name is not None])
     weights = None if weight is None else frame[weight].to_numpy(np.float64)
-    return Part(X, frame[label].to_numpy(np.float64), frame[qid].to_numpy(), weights)
+    return Rows(X, frame[label].to_numpy(np.float64), frame[qid].to_numpy(), weights)
 
 
-def _array_part(X: Any, y: Any, qid: Any, weight: Any = None) -> Part:
+def _array_rows(X: Any, y: Any, qid: Any, weight: Any = None) -> Rows:
     lengths = [len(a) for a in (X, y, qid)]
     if len(set(lengths)) > 1:
         raise ValueError(f"a partition has {lengths[0]:,} rows of X, {lengths[1]:,} of y and {lengths[2]:,} of qid")
-    return Part(X, np.asarray(y, np.float64), np.asarray(qid), None if weight is None else np.asarray(weight))
+    return Rows(X, np.asarray(y, np.float64), np.asarray(qid), None if weight is None else np.asarray(weight))
 
 
-def _summary(part: Part) -> Summary:
+def _whereabouts(part: Rows, number: int) -> Whereabouts:
+    import pandas as pd
+
     ids = part.qid
+    missing = np.flatnonzero(pd.isna(ids))
+    if missing.size:
+        raise ValueError(f"partition {number} has no query id in row {missing[0]}; every row needs one")
     runs = np.flatnonzero(ids[1:] != ids[:-1]).size + 1 if len(ids) else 0
     unique, counts = np.unique(ids, return_counts=True)
     frame = hasattr(part.X, "dtypes") and hasattr(part.X, "columns")
     categories = (
         {str(c): tuple(part.X[c].cat.categories) for c in part.X if str(part.X[c].dtype) == "category"} if frame else {}
     )
-    return Summary(unique, counts, runs == len(unique), np.unique(part.y), categories, part.X[:0])
+    return Whereabouts(unique, counts, runs == len(unique), categories)
 
 
-def _summarised(client: Any, futures: list[Any]) -> Parts:
-    """Wait for partitions, leave out empty ones."""
-    summaries = client.gather(client.map(_summary, futures, pure=False))
-    kept = [i for i, summary in enumerate(summaries) if len(summary.ids)]
-    if not kept:
-        raise ValueError("there are no rows")
-    return Parts([futures[i] for i in kept], [summaries[i] for i in kept])
-
-
-def _check_categories(parts: Parts) -> None:
-    first = parts.summaries[0].categories
-    for i, summary in enumerate(parts.summaries):
-        for column, categories in first.items():
-            if summary.categories.get(column) != categories:
+def _check_categories(parts: list[Whereabouts]) -> None:
+    filled = [(i, part.categories) for i, part in enumerate(parts) if len(part.ids)]
+    for i, categories in filled:
+        for column, first in filled[0][1].items():
+            if categories.get(column) != first:
                 raise ValueError(
-                    f"column {column!r} has other categories in partition {i} than in partition 0, so that codes would "
-                    "mean different things; make them known first: data = data.categorize()"
+                    f"column {column!r} has other categories in partition {i} than in partition {filled[0][0]}, so "
+                    "that codes would mean different things; make them known first: data = data.categorize()"
                 )
 
 
-def _moved(client: Any, parts: Parts, shared: dict[Any, dict[int, int]]) -> list[Any]:
+def _moved(
+    client: Any, parts: list[Any], whereabouts: list[Whereabouts], shared: dict[Any, dict[int, int]]
+) -> list[Any]:
     """Send the rows of each split query to one of the partitions that have some, the one with the fewest rows so far.
 
     Only these rows travel. Within a query rows keep the order that they had over all partitions.
     """
-    load = [summary.rows for summary in parts.summaries]
+    load = [int(part.counts.sum()) for part in whereabouts]
     for where in shared.values():
         for i, rows in where.items():
             load[i] -= rows
@@ -244,37 +293,35 @@ def _moved(client: Any, parts: Parts, shared: dict[Any, dict[int, int]]) -> list
             moves.setdefault((i, home[query]), []).append(query)
     leaving = {i: [q for (a, b), queries in moves.items() if a == i != b for q in queries] for i in range(len(load))}
     pieces = {
-        (i, j): client.submit(_chosen, parts.futures[i], queries, pure=False)
-        for (i, j), queries in moves.items()
-        if i != j
+        (i, j): client.submit(_chosen, parts[i], queries, pure=False) for (i, j), queries in moves.items() if i != j
     }
     merged = []
-    for j, future in enumerate(parts.futures):
+    for j, future in enumerate(parts):
         before = [pieces[i, j] for i in range(j) if (i, j) in pieces]
-        after = [pieces[i, j] for i in range(j + 1, len(parts.futures)) if (i, j) in pieces]
+        after = [pieces[i, j] for i in range(j + 1, len(parts)) if (i, j) in pieces]
         merged.append(client.submit(_merge, before, future, leaving[j], after, pure=False))
     return merged
 
 
-def _chosen(part: Part, queries: list[Any]) -> Part:
-    return part.rows(np.flatnonzero(np.isin(part.qid, queries)))
+def _chosen(part: Rows, queries: list[Any]) -> Rows:
+    return part.take(np.flatnonzero(np.isin(part.qid, queries)))
 
 
-def _merge(before: list[Part], part: Part, leaving: list[Any], after: list[Part]) -> Part:
+def _merge(before: list[Rows], part: Rows, leaving: list[Any], after: list[Rows]) -> Rows:
     """Join pieces in order of the partitions they came from, and bring the rows of each query together."""
     import pandas as pd
 
-    kept = part.rows(np.flatnonzero(~np.isin(part.qid, leaving)))
+    kept = part.take(np.flatnonzero(~np.isin(part.qid, leaving)))
     pieces = [*before, kept, *after]
 
     def joined(arrays: list[Any]) -> Any:
         return pd.concat(arrays, ignore_index=True) if hasattr(arrays[0], "columns") else np.concatenate(arrays)
 
-    whole = Part(
+    whole = Rows(
         joined([piece.X for piece in pieces]),
         joined([piece.y for piece in pieces]),
         joined([piece.qid for piece in pieces]),
         None if part.weight is None else joined([piece.weight for piece in pieces]),
     )
     codes, _ = pd.factorize(whole.qid)
-    return whole.rows(np.argsort(codes, kind="stable"))
+    return whole.take(np.argsort(codes, kind="stable"))

@@ -9,11 +9,7 @@ documents only, so both are found here first and become part of the objective th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future as LocalFuture
-from concurrent.futures import wait
-from dataclasses import fields, is_dataclass, replace
-from threading import Thread
-from time import monotonic
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,21 +17,21 @@ from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
 from boostlist._typing import FloatArray
-from boostlist.boosters.defaults import as_objective, pointwise_share, pointwise_term
+from boostlist.boosters.defaults import as_objective, pointwise_term
 from boostlist.boosters.early_stopping import best_round
-from boostlist.boosters.hosts import host
+from boostlist.boosters.hosts import DistributedJob, History, Shards, host
+from boostlist.boosters.lists import NO_WEIGHT, Lists
 from boostlist.boosters.objective import Objective, curvature_sums, scale_from_sums
 from boostlist.boosters.tree_ranker import TreeRanker
-from boostlist.distributed.parts import Part, Parts, Split, gather_parts
+from boostlist.distributed.parts import Parts, Split, gather_parts, require_dask
+from boostlist.distributed.watch import guarded
 from boostlist.losses import Loss, Sum
 from boostlist.metrics import Metric
 from boostlist.metrics import get as get_metric
+from boostlist.metrics.names import get_all
 
 if TYPE_CHECKING:
     from boostlist.metrics.base import BoundMetric
-
-_POLL_SECONDS = 0.5
-_REMEDY = "Fit again on the workers that are left"
 
 
 def fit(
@@ -88,29 +84,48 @@ def fit(
     RuntimeError
         If a worker that holds training data is lost, or the time is up.
     """
-    model: TreeRanker = clone(TreeRanker() if ranker is None else ranker)
+    require_dask()
+    model = _checked_ranker(ranker)
+    metrics = get_all(eval_metric)
+    if early_stopping_rounds is not None and eval_data is None:
+        raise ValueError("early_stopping_rounds needs eval_data")
     parts = gather_parts(client, data, label, qid, weight, split)
-    objective = _common_objective(client, model, parts)
-    holders = {address for where in client.who_has(parts.futures).values() for address in where}
-    train = _train_lightgbm if model.backend == "lightgbm" else _train_xgboost
+    valid = None if eval_data is None else gather_parts(client, eval_data, label, qid, weight, split)
+    if parts.without_weight:
+        raise ValueError(NO_WEIGHT)
     adapter = host(model.backend)
-    adapter.check_parameters(model._host_parameters(), parts.head.shape[1])
-    booster = _guarded(client, holders, lambda: train(client, model, objective, parts), timeout)
-    validate_data(model, parts.head, reset=True, skip_check_array=True)
-    history: dict[str, dict[str, list[float]]] = {}
-    if eval_data is not None:
-        names = [eval_metric] if isinstance(eval_metric, str | Metric) else list(eval_metric)
-        metrics = [get_metric(name) if isinstance(name, str) else name for name in names]
-        valid = gather_parts(client, eval_data, label, qid, weight, split)
-        values = _combined(client, valid, model.backend, booster, metrics, staged=True)
+    adapter.check_parameters(model.host_parameters(), parts.head.shape[1])
+    objective = _common_objective(client, model, parts)
+    job = DistributedJob(
+        client=client,
+        tree=model.tree_parameters(),
+        rounds=model.n_estimators,
+        objective=objective,
+        train=_shards(parts),
+    )
+    holders = {address for where in client.who_has(parts.futures).values() for address in where}
+    booster = guarded(client, holders, lambda: adapter.train_distributed(job), timeout)
+    history: History = {}
+    if valid is not None:
+        chosen = [metric.up_to(max(parts.grades[-1], valid.grades[-1])) for metric in metrics]
+        values = _combined(client, valid, model.backend, booster, chosen, staged=True)
         if early_stopping_rounds is not None:
             kept = _rounds_to_keep(metrics[0], values[0].tolist(), early_stopping_rounds)
             booster = adapter.first_rounds(booster, kept)
             values = values[:, : kept + early_stopping_rounds]
         history["valid_0"] = {metric.name: v.tolist() for metric, v in zip(metrics, values, strict=True)}
-    elif early_stopping_rounds is not None:
-        raise ValueError("early_stopping_rounds needs eval_data")
-    return model._fitted(booster, objective, history)
+    validate_data(model, parts.head, reset=True, skip_check_array=True)
+    return model.adopt(booster, objective, history)
+
+
+def _checked_ranker(ranker: TreeRanker | None) -> TreeRanker:
+    if ranker is not None and not isinstance(ranker, TreeRanker):
+        raise TypeError(
+            f"boostlist.distributed.fit trains a TreeRanker, not a {type(ranker).__name__}; fit other models in one "
+            "process"
+        )
+    model: TreeRanker = clone(TreeRanker() if ranker is None else ranker)
+    return model
 
 
 def evaluate(
@@ -135,8 +150,10 @@ def evaluate(
     metric
         A metric of boostlist, or its name.
     """
+    require_dask()
     chosen = get_metric(metric) if isinstance(metric, str) else metric
     parts = gather_parts(client, data, label, qid, weight, split)
+    chosen = chosen.up_to(parts.grades[-1])
     return float(_combined(client, parts, ranker.backend, ranker.booster_, [chosen], staged=False)[0, -1])
 
 
@@ -154,21 +171,11 @@ def _common_objective(client: Any, model: TreeRanker, parts: Parts) -> Objective
     objective = as_objective(model.objective)
     if isinstance(objective, str):
         return objective
-    loss = with_grades(objective.loss, parts.grades)
-    share = pointwise_share(loss, model.pointwise)
-    if share:
-        loss = pointwise_term(loss, share, _scale(client, loss, parts), parts.grades[-1])
-    scale = _scale(client, loss, parts) if objective.scale == "auto" else objective.scale
-    return Objective(loss=loss, scale=scale)
-
-
-def with_grades(loss: Loss, grades: tuple[float, ...]) -> Loss:
-    """Return the loss with this label set, where it has one and none was given."""
-    if isinstance(loss, Sum):
-        return Sum(terms=tuple((factor, with_grades(term, grades)) for factor, term in loss.terms))
-    if is_dataclass(loss) and any(f.name == "grades" for f in fields(loss)) and getattr(loss, "grades", 0) is None:
-        return replace(loss, grades=grades)  # type: ignore[call-arg]
-    return loss
+    loss = objective.loss.with_grades(parts.grades)
+    term = pointwise_term(loss, model.pointwise, parts.grades[-1], lambda: _scale(client, loss, parts))
+    total = loss if term is None else Sum.of((1.0, loss), term)
+    scale = _scale(client, total, parts) if objective.scale == "auto" else objective.scale
+    return replace(objective, loss=total, scale=scale)
 
 
 def _scale(client: Any, loss: Loss, parts: Parts) -> float:
@@ -176,8 +183,8 @@ def _scale(client: Any, loss: Loss, parts: Parts) -> float:
     return scale_from_sums(sum(total for total, _ in sums), sum(count for _, count in sums))
 
 
-def _part_sums(part: Part, loss: Loss) -> tuple[float, int]:
-    return curvature_sums(loss.bind(part.queries()))
+def _part_sums(part: Lists, loss: Loss) -> tuple[float, int]:
+    return curvature_sums(loss.bind(part.queries))
 
 
 def _combined(client: Any, parts: Parts, backend: str, booster: Any, metrics: list[Metric], staged: bool) -> FloatArray:
@@ -196,14 +203,14 @@ def _combined(client: Any, parts: Parts, backend: str, booster: Any, metrics: li
 
 
 def _part_values(
-    part: Part, backend: str, booster: Any, metrics: list[Metric], staged: bool
+    part: Lists, backend: str, booster: Any, metrics: list[Metric], staged: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Return for each metric the sum over queries of weight x value, round by round, and the sum of the weights."""
     adapter = host(backend)
-    bound = [metric.bind(part.queries()) for metric in metrics]
+    bound = [metric.bind(part.judged) for metric in metrics]
     last = adapter.rounds(booster)
     spans = [(i, i + 1) for i in range(last)] if staged else [(0, last)]
-    scores = np.zeros(len(part.y))
+    scores = np.zeros(part.queries.n_documents)
     totals, weights = np.empty((len(bound), len(spans))), np.zeros(len(bound))
     prepared = adapter.prepared(part.X)
     for column, (begin, end) in enumerate(spans):
@@ -219,19 +226,16 @@ def _weighted_sum(metric: BoundMetric, scores: FloatArray) -> tuple[float, float
     return float(np.sum(values[counted] * weight[counted])), float(weight[counted].sum())
 
 
-def _collections(client: Any, parts: Parts) -> tuple[Any, Any, Any, Any, Any]:
-    """Return X, y, query number, group sizes and weights as Dask collections with the same partitions.
-
-    Query numbers ascend over all partitions, which XGBoost asks for.
-    """
+def _shards(parts: Parts) -> Shards:
+    """Return the parts as Dask collections."""
     import dask.array
     import dask.dataframe as dd
     from dask.delayed import delayed
 
     da: Any = dask.array
     made = [delayed(future) for future in parts.futures]
-    rows = [summary.rows for summary in parts.summaries]
-    queries = [len(summary.ids) for summary in parts.summaries]
+    rows = [facts.documents for facts in parts.facts]
+    queries = [facts.queries for facts in parts.facts]
     first = np.cumsum([0, *queries])
 
     def vector(function: Callable[..., Any], lengths: list[int], dtype: Any, *more: Any) -> Any:
@@ -248,126 +252,31 @@ def _collections(client: Any, parts: Parts) -> tuple[Any, Any, Any, Any, Any]:
     else:
         width, dtype = parts.head.shape[1], parts.head.dtype
         X = da.concatenate([da.from_delayed(f, (n, width), dtype) for f, n in zip(features, rows, strict=True)])
-    return (
-        X,
-        vector(_labels, rows, np.float64),
-        vector(_numbers, rows, np.int64, first[:-1].tolist()),
-        vector(_sizes, queries, np.int64),
-        vector(_weights, rows, np.float64),
+    return Shards(
+        X=X,
+        labels=vector(_labels, rows, np.float64),
+        number=vector(_numbers, rows, np.int64, first[:-1].tolist()),
+        sizes=vector(_sizes, queries, np.int64),
+        weight=vector(_weights, rows, np.float64) if parts.weighted else None,
     )
 
 
-def _features(part: Part) -> Any:
+def _features(part: Lists) -> Any:
     return part.X
 
 
-def _labels(part: Part) -> Any:
-    return part.y
+def _labels(part: Lists) -> Any:
+    return part.queries.labels
 
 
-def _numbers(part: Part, first: int) -> Any:
-    sizes = part.queries().sizes
-    return np.repeat(np.arange(first, first + len(sizes)), sizes)
+def _numbers(part: Lists, first: int) -> Any:
+    return np.repeat(np.arange(first, first + part.queries.n_queries), part.queries.sizes)
 
 
-def _sizes(part: Part) -> Any:
-    return part.queries().sizes
+def _sizes(part: Lists) -> Any:
+    return part.queries.sizes
 
 
-def _weights(part: Part) -> Any:
-    return np.ones(len(part.y)) if part.weight is None else part.weight
-
-
-_SKLEARN_NAMES = {
-    "min_sum_hessian_in_leaf": "min_child_weight",
-    "min_data_in_leaf": "min_child_samples",
-    "lambda_l1": "reg_alpha",
-    "lambda_l2": "reg_lambda",
-    "bagging_fraction": "subsample",
-    "bagging_freq": "subsample_freq",
-    "feature_fraction": "colsample_bytree",
-    "seed": "random_state",
-    "num_threads": "n_jobs",
-}
-
-
-def _train_lightgbm(client: Any, model: TreeRanker, objective: Objective | str, parts: Parts) -> Any:
-    import lightgbm as lgb
-
-    X, y, _, sizes, weight = _collections(client, parts)
-    adapter = host("lightgbm")
-    params = adapter.parameters(model._tree_parameters(), objective if isinstance(objective, str) else None)
-    params = {_SKLEARN_NAMES.get(name, name): value for name, value in params.items()} | {"objective": objective}
-    params.pop("n_jobs", None)  # LightGBM takes as many threads as the worker has
-    trainer = lgb.DaskLGBMRanker(client=client, n_estimators=model.n_estimators, **params)
-    trainer.fit(X, y, group=sizes, sample_weight=None if _unweighted(parts, client) else weight)
-    return lgb.Booster(model_str=trainer.booster_.model_to_string())
-
-
-def _train_xgboost(client: Any, model: TreeRanker, objective: Objective | str, parts: Parts) -> Any:
-    import xgboost as xgb
-    from xgboost import dask as xgb_dask
-
-    if int(xgb.__version__.partition(".")[0]) < 3:
-        raise ImportError(f"XGBoost {xgb.__version__} cannot train on a Dask of 2025 or later; install xgboost>=3.0")
-    if not _unweighted(parts, client):
-        raise ValueError("XGBoost's Dask engine takes no weights with queries; use backend='lightgbm', or no weights")
-    X, y, number, _, _ = _collections(client, parts)
-    own = not isinstance(objective, str)
-    params = host("xgboost").parameters(model._tree_parameters(), objective if isinstance(objective, str) else None)
-    params.pop("nthread", None)
-    dtrain = xgb_dask.DaskDMatrix(client, X, y, qid=number, enable_categorical=True)
-    options = {"obj": objective} if own else {}
-    result = xgb_dask.train(client, params, dtrain, model.n_estimators, verbose_eval=False, **options)
-    return result["booster"]
-
-
-def _unweighted(parts: Parts, client: Any) -> bool:
-    return bool(client.submit(_has_no_weight, parts.futures[0], pure=False).result())
-
-
-def _has_no_weight(part: Part) -> bool:
-    return part.weight is None
-
-
-def _guarded(client: Any, holders: set[str], train: Callable[[], Any], timeout: float | None) -> Any:
-    """Run a training, and give up when one of its workers is gone.
-
-    A task that the engines tie to a worker waits for that worker's return, for ever if it never returns, and so would
-    whoever waits for the task: hence the thread, and the look at the cluster while it works.
-    """
-    known = set(client.futures)
-    result: LocalFuture[Any] = LocalFuture()
-
-    def run() -> None:
-        try:
-            result.set_result(train())
-        except BaseException as error:
-            result.set_exception(error)
-
-    Thread(target=run, name="boostlist-distributed-fit", daemon=True).start()
-    begin = monotonic()
-    while not wait([result], timeout=_POLL_SECONDS).done:
-        lost = holders - set(client.ncores())
-        late = timeout is not None and monotonic() - begin > timeout
-        if not lost and not late:
-            continue
-        _cancel(client, set(client.futures) - known)
-        reason = f"the worker {min(lost)} was lost" if lost else f"it took more than {timeout:g} seconds"
-        raise RuntimeError(
-            f"training was given up: {reason}; no model was made. Fit again on the workers that are left"
-        )
-    error = result.exception()
-    if error is not None and holders - set(client.ncores()):
-        lost_worker = min(holders - set(client.ncores()))
-        raise RuntimeError(
-            f"training failed: the worker {lost_worker} was lost; no model was made. {_REMEDY}"
-        ) from error
-    return result.result()
-
-
-def _cancel(client: Any, keys: set[Any]) -> None:
-    """Let go of the tasks that LightGBM ties to a worker; XGBoost's end by themselves when a worker is gone."""
-    from distributed import Future
-
-    client.cancel([Future(key, client) for key in keys if str(key).startswith("_train_part")])
+def _weights(part: Lists) -> Any:
+    weight = part.weight_by_document
+    return np.ones(part.queries.n_documents) if weight is None else weight

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from boostlist.datasets import Fold, Folds, RankingData
 from boostlist.evaluation.folds import FoldFacts, cached_fold
 from boostlist.evaluation.panel import Model
 from boostlist.evaluation.storage import Result
-from boostlist.metrics import ERR, Metric
 from boostlist.metrics import get as get_metric
 
 CURVE = tuple(f"ndcg@{k}" for k in range(1, 11))
@@ -117,7 +116,7 @@ class Trainer:
             begin = time.perf_counter()
             estimator = self._fitted(task, task.setting, train, vali)
             trained = time.perf_counter()
-        metrics = {name: on_scale(name, task.largest) for name in self.metrics}
+        metrics = {name: get_metric(name).up_to(task.largest) for name in self.metrics}
         scores = estimator.predict(test.X)
         ranked = time.perf_counter()
         vali_scores = estimator.predict(vali.X)
@@ -146,7 +145,7 @@ class Trainer:
             train.y,
             qid=train.qid,
             eval_set=[(vali.X, vali.y, vali.qid)],
-            eval_metric=on_scale(self.select, task.largest),
+            eval_metric=get_metric(self.select).up_to(task.largest),
             early_stopping_rounds=setting.get("early_stopping_rounds"),
         )
 
@@ -182,12 +181,6 @@ def features(fold: Fold, setting: Mapping[str, Any]) -> tuple[RankingData, Ranki
     fit = fold.train if method == "zscore" else None
     train, vali, test = (part.normalize(method, fit) for part in parts)
     return train, vali, test
-
-
-def on_scale(name: str, largest: float) -> Metric:
-    """Return a metric by its name; ERR has the grades up to `largest`, of the whole data, for its scale."""
-    metric = get_metric(name)
-    return replace(metric, max_grade=largest) if isinstance(metric, ERR) and largest > 0 else metric
 
 
 def mean(per_query: FloatArray) -> float:

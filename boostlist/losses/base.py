@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -81,6 +81,11 @@ class BoundLoss(ABC):
         self.loss = loss
         self.queries = queries
 
+    @property
+    def terms(self) -> tuple[tuple[float, BoundLoss], ...]:
+        """Factor and bound loss of each term, where this is a sum; else this alone."""
+        return ((1.0, self),)
+
     @abstractmethod
     def evaluate(self, f: FloatArray, need: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return each query's loss without its weight, gradient and diagonal; what is not needed may be anything."""
@@ -134,6 +139,15 @@ class Loss(ABC):
     @abstractmethod
     def bind(self, queries: Queries) -> BoundLoss:
         """Do the label-only work for these queries, and return value and derivatives as functions of scores."""
+
+    def with_grades(self, grades: tuple[float, ...]) -> Loss:
+        """Return the loss with this label set, if it has one - a parameter ``grades`` - and none was given.
+
+        Such a loss takes the labels of what it is bound to for the label set: where the data is bound in parts, the
+        label set of all of them must be given first.
+        """
+        known = any(field.name == "grades" for field in fields(self))
+        return replace(self, grades=grades) if known and self.grades is None else self  # type: ignore[attr-defined,call-arg]
 
     def objective(self, scale: float | Literal["auto"] = "auto") -> Objective:
         """Return this loss as an objective for LightGBM and XGBoost with a chosen scale.

@@ -67,17 +67,33 @@ class Sum(Loss):
             cost=max((t.cost for t in traits), key=lambda cost: _COSTS.index(cost) if cost in _COSTS else len(_COSTS)),
         )
 
+    def with_grades(self, grades: tuple[float, ...]) -> Sum:
+        """Return the sum with this label set in every term that has one and was given none."""
+        return Sum(terms=tuple((factor, loss.with_grades(grades)) for factor, loss in self.terms))
+
     def bind(self, queries: Queries) -> BoundLoss:
         """Bind every term."""
-        return _BoundSum(self, queries)
+        return BoundSum.of(*((factor, term.bind(queries)) for factor, term in self.terms))
 
 
-class _BoundSum(BoundLoss):
-    def __init__(self, loss: Sum, queries: Queries) -> None:
-        super().__init__(loss, queries)
-        self._terms = [(factor, term.bind(queries)) for factor, term in loss.terms]
+class BoundSum(BoundLoss):
+    """A sum of losses that are bound to the same queries; make one with `BoundSum.of`."""
 
-    def evaluate(self, f: FloatArray, need: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def __init__(self, terms: tuple[tuple[float, BoundLoss], ...]) -> None:
+        super().__init__(Sum(terms=tuple((factor, term.loss) for factor, term in terms)), terms[0][1].queries)
+        self._terms = terms
+
+    @classmethod
+    def of(cls, *terms: tuple[float, BoundLoss]) -> BoundSum:
+        """Make a sum, with the terms of sums among the terms spread out."""
+        return cls(tuple((float(factor) * f, inner) for factor, term in terms for f, inner in term.terms))
+
+    @property
+    def terms(self) -> tuple[tuple[float, BoundLoss], ...]:
+        """Factor and bound loss of each term."""
+        return self._terms
+
+    def evaluate(self, f: FloatArray, need: int) -> tuple[FloatArray, FloatArray, FloatArray]:  # noqa: D102
         total = tuple(np.zeros(n) for n in (self.queries.n_queries, f.size, f.size))
         for factor, term in self._terms:
             for asked, out, part in zip((VALUE, GRADIENT, DIAG), total, term.evaluate(f, need), strict=True):
@@ -85,11 +101,11 @@ class _BoundSum(BoundLoss):
                     out += factor * part  # not in place: `part` may be the term's own
         return total[0], total[1], total[2]
 
-    def hessp(self, f: ArrayLike) -> Callable[[ArrayLike], FloatArray]:
+    def hessp(self, f: ArrayLike) -> Callable[[ArrayLike], FloatArray]:  # noqa: D102
         products = [(factor, term.hessp(f)) for factor, term in self._terms]
         return lambda v: reduce(np.add, (factor * product(v) for factor, product in products))
 
-    def curvature(self, f: ArrayLike) -> Curvature | None:
+    def curvature(self, f: ArrayLike) -> Curvature | None:  # noqa: D102
         parts = [(factor, term.curvature(f)) for factor, term in self._terms]
         known = [(factor, part) for factor, part in parts if part is not None]
         if len(known) < len(parts):

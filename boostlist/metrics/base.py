@@ -63,6 +63,14 @@ class Metric(ABC):
     def bind(self, queries: Queries) -> BoundMetric:
         """Do all work that depends on labels alone."""
 
+    def up_to(self, y_max: float) -> Metric:
+        """Return the metric for data whose largest grade is y_max; itself if it does not depend on that.
+
+        A metric that does takes the largest label of what it is bound to, unless told otherwise: where the data is
+        bound in parts - folds, shards, training and validation - the largest of all of them must be given first.
+        """
+        return self
+
     def per_query(self, scores: ArrayLike, queries: Queries) -> FloatArray:
         """Return the value of each query; NaN for a query that is skipped.
 
@@ -97,9 +105,9 @@ class Metric(ABC):
         """
         from boostlist.boosters.binding import bound_once, is_instance, read_call
 
-        scores, lists = read_call(a, b, weight, group)
-        value = bound_once(lists, self, lambda lists: self.bind(lists.queries())).mean(scores)
-        if is_instance(lists.owner, "xgboost", "DMatrix"):
+        call = read_call(a, b, weight, group)
+        value = bound_once(call, self, lambda lists: self.bind(lists.judged)).mean(call.scores)
+        if is_instance(call.owner, "xgboost", "DMatrix"):
             return self.name, value
         return self.name, value, self.higher_is_better
 

@@ -13,7 +13,7 @@ et al., CIKM 2009, algorithm 2. AvgNDCG: the criterion of the cs-RgList paper an
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -215,6 +215,9 @@ class ERR(RankingMetric):
         check_choice("ties of ERR", self.ties, ("stable", "worst", "best"))
         if self.max_grade is not None and not 0 < self.max_grade < 1000:
             raise ValueError(f"max_grade must lie between 0 and 1000, got {self.max_grade!r}")
+
+    def up_to(self, y_max: float) -> ERR:  # noqa: D102
+        return replace(self, max_grade=y_max) if self.max_grade is None and 0 < y_max < 1000 else self
 
     def bind(self, queries: Queries) -> BoundMetric:  # noqa: D102
         labels = queries.labels

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -54,6 +55,20 @@ def get(name: str, **parameters: Any) -> Metric:
     if not at and k.default is MISSING:
         raise ValueError(f"{prefix} needs a cut-off, as in {prefix}@10")
     return metric(k=int(cut) if at else None, **parameters)  # type: ignore[call-arg]
+
+
+def get_all(chosen: str | Metric | Sequence[str | Metric]) -> list[Metric]:
+    """Return one or several metrics, given by name or as they are.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or no metric of a name.
+    """
+    several = [chosen] if isinstance(chosen, str | Metric) else list(chosen)
+    if not several:
+        raise ValueError("no metric is given; name at least one, such as 'ndcg@10'")
+    return [get(each) if isinstance(each, str) else each for each in several]
 
 
 # LETOR's scripts score a query 0 at ranks beyond its length; in 4.0 this holds for NDCG but no longer for precision.

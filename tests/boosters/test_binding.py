@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import xgboost as xgb
 
-from boostlist import Queries
+from boostlist import Queries, TreeRanker, metrics
 from boostlist.boosters import binding
-from boostlist.losses import CsListMLE, ListMLE
+from boostlist.levels import Levels
+from boostlist.losses import CsListMLE, ListMLE, Pointwise
 from boostlist.losses.base import CompiledLoss
 
 SIZES = np.array([3, 4, 2])
@@ -31,6 +32,15 @@ def xgboost_data(**fields):
     dmatrix = xgb.DMatrix(X, LABELS)
     dmatrix.set_info(**{"group": SIZES, **fields})
     return dmatrix
+
+
+@pytest.fixture
+def sorts(monkeypatch):
+    """Count how often the documents of a data set are sorted by grade."""
+    calls = []
+    of = Levels.of
+    monkeypatch.setattr(Levels, "of", lambda queries: calls.append(queries) or of(queries))
+    return calls
 
 
 @pytest.fixture
@@ -55,6 +65,24 @@ def test_bound_once_per_data_set(bindings, data):
     ListMLE()(SCORES, dataset)
     loss(SCORES, dataset)
     assert bindings[2:] == [ListMLE()]
+
+
+@pytest.mark.parametrize("weight", [None, np.arange(1.0, 4), np.arange(1.0, 10)])
+@pytest.mark.parametrize("backend", ["lightgbm", "xgboost"])
+def test_tree_ranker_binds_and_sorts_once(bindings, sorts, backend, weight):
+    ranker = TreeRanker(CsListMLE() + ListMLE(), backend=backend, n_estimators=3, min_child_weight=0)
+    ranker.fit(X, LABELS, group=SIZES, sample_weight=weight, eval_set=[(X, LABELS, np.repeat([1, 2, 3], SIZES))])
+    assert [type(loss) for loss in bindings] == [CsListMLE, ListMLE, Pointwise]
+    assert len(sorts) == 1
+
+
+@pytest.mark.parametrize("weight", [None, np.arange(1.0, 10)])
+def test_native_training_binds_and_sorts_once(bindings, sorts, weight):
+    dataset = lgb.Dataset(X, LABELS, group=SIZES, weight=weight, params={"min_data_in_bin": 1})
+    params = {"objective": CsListMLE(), "verbose": -1, "min_data_in_leaf": 1}
+    lgb.train(params, dataset, 3, valid_sets=[dataset], feval=metrics.KendallTau())
+    assert bindings == [CsListMLE()]
+    assert len(sorts) == 1
 
 
 @pytest.mark.parametrize("data", [lightgbm_data, xgboost_data])

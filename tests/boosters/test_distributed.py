@@ -20,9 +20,11 @@ from xgboost import dask as xgb_dask
 
 from boostlist import TreeRanker, distributed, metrics, objectives
 from boostlist.boosters import Objective
+from boostlist.boosters.defaults import bind_for_trees
+from boostlist.boosters.lists import Lists
 from boostlist.datasets import make_ranking, write_letor
 from boostlist.distributed.parts import gather_parts
-from boostlist.distributed.training import _common_objective, _rounds_to_keep, with_grades
+from boostlist.distributed.training import _common_objective, _rounds_to_keep
 from boostlist.losses import ListMLE, WeightedPL, registry
 
 TRAIN = make_ranking(90, docs=12, n_features=10, noise=0.5, seed=3)
@@ -118,7 +120,7 @@ def test_gradients_of_the_parts_are_those_of_the_whole(client, name):
     """Label set, squared-error term and scale come from all documents: nothing depends on the partition."""
     parts = gather_parts(client, arrays(), "label", "qid", None, "repartition")
     objective = _common_objective(client, ranker("lightgbm", name), parts)
-    alone = ranker("lightgbm", name)._objective(TRAIN.queries)
+    alone = bind_for_trees(registry[name]().objective(), None, Lists(TRAIN.queries)).objective
     scores = np.random.default_rng(0).normal(size=TRAIN.n_documents)
     score_of = {tuple(x): s for x, s in zip(TRAIN.X.tolist(), scores, strict=True)}
     gradients = np.transpose(alone.loss.bind(TRAIN.queries).gradient_hessian(scores))
@@ -127,7 +129,7 @@ def test_gradients_of_the_parts_are_those_of_the_whole(client, name):
     seen = 0
     for part in client.gather(parts.futures):
         f = np.array([score_of[tuple(x)] for x in part.X.tolist()])
-        pieces = np.transpose(objective.loss.bind(part.queries()).gradient_hessian(f))
+        pieces = np.transpose(objective.loss.bind(part.queries).gradient_hessian(f))
         np.testing.assert_array_equal(pieces, [whole[tuple(x)] for x in part.X.tolist()])
         seen += len(f)
     assert seen == TRAIN.n_documents
@@ -135,9 +137,9 @@ def test_gradients_of_the_parts_are_those_of_the_whole(client, name):
 
 def test_label_set_reaches_every_loss():
     grades = (0.0, 1.0, 4.0)
-    assert with_grades(WeightedPL(), grades) == WeightedPL(grades=grades)
-    assert with_grades(WeightedPL(grades=(0, 4)), grades) == WeightedPL(grades=(0, 4))
-    total = with_grades(WeightedPL() + 0.5 * ListMLE(), grades)
+    assert WeightedPL().with_grades(grades) == WeightedPL(grades=grades)
+    assert WeightedPL(grades=(0, 4)).with_grades(grades) == WeightedPL(grades=(0, 4))
+    total = (WeightedPL() + 0.5 * ListMLE()).with_grades(grades)
     assert total.terms[0] == (1.0, WeightedPL(grades=grades))
 
 
@@ -145,20 +147,19 @@ def test_split_queries_are_moved_or_refused(client):
     with pytest.raises(ValueError, match=r"query \d+ has rows in the partitions 0, 1, and \d other queries are split"):
         fit(client, arrays(), ranker("lightgbm"), split="refuse")
     parts = gather_parts(client, arrays(), "label", "qid", None, "repartition")
-    got = client.gather(parts.futures)
-    assert sorted(q for part in got for q in np.unique(part.qid)) == sorted(set(TRAIN.qid.tolist()))
-    for part in got:
-        for query in np.unique(part.qid):
-            # All rows of the query, in the order that they had.
-            np.testing.assert_array_equal(part.X[part.qid == query], TRAIN.X[TRAIN.qid == query])
+    got = [X for part in client.gather(parts.futures) for X in np.split(part.X, part.queries.start[1:-1])]
+    # Every query, with all its rows in the order that they had.
+    expected = np.split(TRAIN.X, TRAIN.queries.start[1:-1])
+    for one, other in zip(sorted(got, key=np.max), sorted(expected, key=np.max), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_scattered_queries(client):
     order = np.random.default_rng(0).permutation(TRAIN.n_documents)
     shuffled = [da.from_array(a[order], chunks=(CHUNK, *[-1] * (a.ndim - 1))) for a in (TRAIN.X, TRAIN.y, TRAIN.qid)]
     parts = client.gather(gather_parts(client, tuple(shuffled), "label", "qid", None, "repartition").futures)
-    assert sum(part.queries().n_queries for part in parts) == TRAIN.n_queries
-    assert max(len(part.y) for part in parts) < 2 * CHUNK
+    assert sum(part.queries.n_queries for part in parts) == TRAIN.n_queries
+    assert max(len(part.X) for part in parts) < 2 * CHUNK
     inside = [da.from_array(a[order], chunks=(-1,) * a.ndim) for a in (TRAIN.X, TRAIN.y, TRAIN.qid)]
     with pytest.raises(ValueError, match="in partition 0 the rows of a query are not adjacent"):
         gather_parts(client, tuple(inside), "label", "qid", None, "refuse")
