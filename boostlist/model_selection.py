@@ -11,7 +11,7 @@ from sklearn.model_selection import BaseCrossValidator
 
 from boostlist._typing import IntArray
 from boostlist.checks import check_whole
-from boostlist.ranking_estimator import qid_column
+from boostlist.frames import qid_column
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

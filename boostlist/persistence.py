@@ -115,9 +115,7 @@ def load(path: PathLike) -> Any:
     with open_regular(path) as file:
         head = file.read(5)
     if head.startswith(BOOSTER_FILES):
-        from boostlist.boosters.model_file import read_ranker
-
-        return read_ranker(path)
+        return RANKERS["TreeRanker"].load().from_file(path)
     about, views = read_archive(path, _MODEL)
     kinds = {"model": str, "parameters": dict, "attributes": dict}
     if not all(isinstance(about.get(key), kind) for key, kind in kinds.items()):

@@ -48,6 +48,10 @@ def _whole_numbers(values: ArrayLike, what: str) -> IntArray:
     return array.astype(np.int64)
 
 
+def _thawed(labels: FloatArray, start: IntArray, weight: FloatArray) -> Queries:
+    return Queries(frozen(labels), frozen(start), frozen(weight))
+
+
 def _checked_weight(query_weight: ArrayLike | None, queries: int) -> FloatArray:
     weight = np.ones(queries) if query_weight is None else _vector(query_weight, "query_weight")
     if len(weight) != queries:
@@ -164,6 +168,10 @@ class Queries:
         if "levels" in self.__dict__:
             other.__dict__["levels"] = self.levels
         return other
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An array comes out of a pickle writeable, and loops are compiled for read-only ones.
+        return _thawed, (self.labels, self.start, self.weight)
 
     def __repr__(self) -> str:
         span = f", labels {self.labels.min():g} to {self.labels.max():g}" if self.n_documents else ""

@@ -18,12 +18,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from boostlist._typing import AnyArray, FloatArray, IntArray
 from boostlist.checks import check_weight, warn
+from boostlist.frames import QID, qid_column, without_qid
 from boostlist.queries import Queries, query_boundaries
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-QID = "qid"
 
 
 class RankingEstimator(BaseEstimator):  # type: ignore[misc]
@@ -165,17 +164,6 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
-
-
-def qid_column(X: Any) -> Any:
-    """Return the column ``qid`` of a data frame, else None."""
-    return X[QID] if QID in getattr(X, "columns", ()) else None
-
-
-def without_qid(X: Any) -> Any:
-    """Return X without a column ``qid``."""
-    columns = getattr(X, "columns", ())
-    return X[[column for column in columns if column != QID]] if QID in columns else X
 
 
 def checked_weight(sample_weight: ArrayLike, queries: Queries) -> FloatArray:

@@ -21,6 +21,9 @@ Backend = Literal["lightgbm", "xgboost"]
 Gradients = Callable[[AnyArray], tuple[AnyArray, AnyArray]]
 History = dict[str, dict[str, list[float]]]
 
+NOTE, CHECKSUM = "boostlist", "boostlist_checksum"
+"""Names of what boostlist adds to a host's model file."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TreeParameters:
@@ -165,11 +168,11 @@ class Host(Protocol):
     def total_gain(self, booster: Any, n_features: int) -> FloatArray:
         """Return the summed gain of each feature's splits."""
 
-    def to_bytes(self, booster: Any, note: str, suffix: str) -> bytes:
-        """Return the host's model file, in its format for files of this suffix, with a note that the host ignores."""
+    def to_bytes(self, booster: Any, notes: Mapping[str, str], suffix: str) -> bytes:
+        """Return the host's model file, in its format for files of this suffix, with notes that the host ignores."""
 
     def from_bytes(self, content: bytes) -> tuple[Any, str | None]:
-        """Return booster and note of a model file; None if it has no note."""
+        """Return booster and `NOTE` of a model file; None if it has no such note."""
 
 
 def host(backend: str) -> Host:

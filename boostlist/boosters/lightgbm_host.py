@@ -11,10 +11,9 @@ import numpy as np
 from boostlist._typing import AnyArray, FloatArray
 from boostlist.boosters.batches import release
 from boostlist.boosters.early_stopping import lightgbm_early_stopping
-from boostlist.boosters.hosts import DistributedJob, Job, Trained, TreeParameters
+from boostlist.boosters.hosts import NOTE, DistributedJob, Job, Trained, TreeParameters
 from boostlist.boosters.lists import Lists
 
-_NOTE = "boostlist:"
 _LEAST_SAMPLE = 10_000
 _LAST_LINE = "\npandas_categorical:"
 
@@ -191,16 +190,15 @@ def total_gain(booster: Any, n_features: int) -> FloatArray:
     return np.asarray(booster.feature_importance("gain"), np.float64)
 
 
-def to_bytes(booster: Any, note: str, suffix: str) -> bytes:
-    """Return LightGBM's text with the note in a line before its last one; its readers skip lines they do not know."""
+def to_bytes(booster: Any, notes: Mapping[str, str], suffix: str) -> bytes:
+    """Return LightGBM's text with the notes in lines before its last one; its readers skip lines they do not know."""
     text, last = booster.model_to_string().rsplit(_LAST_LINE, 1)
-    return f"{text}\n{_NOTE}{note}{_LAST_LINE}{last}".encode()
+    lines = "".join(f"\n{name}:{note}" for name, note in notes.items())
+    return f"{text}{lines}{_LAST_LINE}{last}".encode()
 
 
 def from_bytes(content: bytes) -> tuple[Any, str | None]:
     """Read LightGBM's text."""
     text = content.decode()
-    if _LAST_LINE not in text:
-        raise ValueError("the text ends early")
-    note = next((line for line in reversed(text.splitlines()[-10:]) if line.startswith(_NOTE)), None)
-    return lgb.Booster(model_str=text), None if note is None else note.removeprefix(_NOTE)
+    line = next((line for line in reversed(text.splitlines()[-10:]) if line.startswith(f"{NOTE}:")), None)
+    return lgb.Booster(model_str=text), None if line is None else line.removeprefix(f"{NOTE}:")

@@ -1,49 +1,54 @@
-"""A `TreeRanker` in a file: the host's own model file, with a note that the host ignores.
+"""A `TreeRanker` in a file: the host's own model file, with a note and a checksum that the host ignores.
 
 LightGBM and XGBoost read the file as any other of theirs and predict the same scores. The note is JSON,
 
-    {"format": "boostlist model", "version": 1, "model": "TreeRanker", "parameters": {...}, "attributes": {...}}
+    {"version": 2, "model": "TreeRanker", "parameters": {...}, "attributes": {...}}
 
-and stands in LightGBM's text in a line of its own, in XGBoost's model as an attribute. Loading runs nothing from it.
+Note and checksum stand in LightGBM's text in lines of their own, in XGBoost's model as attributes. The checksum is that
+of the whole file with zeros in its own place. It is compared before the host reads a byte, since hosts crash, hang or
+predict something else on damaged files. Loading runs nothing from the note.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from boostlist.boosters.hosts import Backend, host
+from boostlist.boosters.hosts import CHECKSUM, NOTE, Backend, host
 from boostlist.boosters.objective import Objective
-from boostlist.files import PathLike, write
+from boostlist.files import FileFormatError, PathLike, checksum, open_regular, write
 from boostlist.persistence import BOOSTER_FILES, decode, encode
 
-if TYPE_CHECKING:
-    from boostlist.boosters.tree_ranker import TreeRanker
+_VERSION = 2
+_ZEROS = "00000000"
+# As it stands in LightGBM's text, in JSON and in binary JSON.
+_SEAL = re.compile(CHECKSUM.encode() + rb'(?::|":"|SL\x00{7}\x08)([0-9a-f]{8})')
 
-_FORMAT, _VERSION = "boostlist model", 1
+
+class Stored(NamedTuple):
+    """What a file holds: the name of the host, its booster, and parameters and attributes of the ranker."""
+
+    backend: Backend
+    booster: Any
+    parameters: dict[str, Any]
+    attributes: dict[str, Any]
 
 
-def write_ranker(ranker: TreeRanker, path: PathLike) -> Path:
-    """Write a fitted ranker; the file appears complete or not at all."""
+def write_model(path: PathLike, model: Stored) -> Path:
+    """Write a ranker; the file appears complete or not at all."""
     path = Path(path)
-    check_suffix(ranker.backend, path)
+    check_suffix(model.backend, path)
     note = {
-        "format": _FORMAT,
         "version": _VERSION,
         "model": "TreeRanker",
-        "parameters": {name: _encode(value, name) for name, value in ranker.get_params(deep=False).items()},
-        "attributes": {
-            "n_features_in_": ranker.n_features_in_,
-            "feature_names_in_": getattr(ranker, "feature_names_in_", np.array([])).tolist() or None,
-            "objective_": _encode(ranker.objective_, "objective_"),
-            "evals_result_": ranker.evals_result_,
-        },
+        "parameters": {name: _encode(value, name) for name, value in model.parameters.items()},
+        "attributes": {name: _encode(value, name) for name, value in model.attributes.items()},
     }
-    content = host(ranker.backend).to_bytes(ranker.booster_, json.dumps(note), path.suffix)
-    return write(path, content)
+    notes = {NOTE: json.dumps(note), CHECKSUM: _ZEROS}
+    return write(path, _sealed(host(model.backend).to_bytes(model.booster, notes, path.suffix)))
 
 
 def check_suffix(backend: str, path: PathLike) -> None:
@@ -52,42 +57,59 @@ def check_suffix(backend: str, path: PathLike) -> None:
         raise ValueError(f"XGBoost tells its formats by the suffix: the name must end in .json or .ubj, not {path}")
 
 
-def read_ranker(path: PathLike) -> TreeRanker:
-    """Read what `write_ranker` has written.
+def read_model(path: PathLike) -> Stored:
+    """Read what `write_model` has written.
 
     Raises
     ------
-    ValueError
-        If the file is no model of a host, or has no note: a plain model of LightGBM or XGBoost.
+    FileFormatError
+        If the file is no model of a host, has no note - a plain model of LightGBM or XGBoost - or is damaged.
     """
-    from boostlist.boosters.tree_ranker import TreeRanker
-
-    path = Path(path)
-    content = path.read_bytes()
+    with open_regular(path) as file:
+        content = file.read()
     backend = _backend(content)
     if backend is None:
-        raise ValueError(f"{path} is not a model of boostlist, LightGBM or XGBoost, or is damaged")
+        raise FileFormatError(f"{path} is not a model of boostlist, LightGBM or XGBoost, or is damaged")
+    _check_seal(path, content, backend)
     try:
         booster, text = host(backend).from_bytes(content)
-    except Exception as error:  # each host has its own kind
-        raise ValueError(f"{path} is damaged: {backend} cannot read it ({str(error).splitlines()[0]})") from error
-    if text is None:
-        raise ValueError(
-            f"{path} holds no TreeRanker but a plain model of {backend}, or is damaged; read a plain one with "
-            f"{backend}.Booster(model_file=...)"
+        note = json.loads(text or "")
+        version = note["version"]
+    except Exception as error:  # each host has its own kind, and a forged note may hold anything
+        raise FileFormatError(
+            f"{path} is damaged: its {backend} model cannot be read ({str(error).partition(chr(10))[0]})"
+        ) from error
+    if version != _VERSION:
+        raise FileFormatError(
+            f"{path} has version {version} of the format; this boostlist reads version {_VERSION}. Upgrade boostlist"
         )
-    note = json.loads(text)
-    if note.get("format") != _FORMAT or note.get("version") != _VERSION:
-        raise ValueError(
-            f"{path} has version {note.get('version')} of the format; this boostlist reads version {_VERSION}. Upgrade "
-            "boostlist"
+    try:
+        parameters, attributes = (
+            {name: _decode(value) for name, value in note[part].items()} for part in ("parameters", "attributes")
         )
-    attributes = note["attributes"]
-    ranker = TreeRanker(**{name: _decode(value) for name, value in note["parameters"].items()})
-    ranker.n_features_in_ = attributes["n_features_in_"]
-    if attributes["feature_names_in_"] is not None:
-        ranker.feature_names_in_ = np.array(attributes["feature_names_in_"], object)
-    return ranker.adopt(booster, _decode(attributes["objective_"]), attributes["evals_result_"])
+    except Exception as error:
+        raise FileFormatError(f"{path} is damaged: its note makes no sense ({error!r})") from error
+    return Stored(backend, booster, parameters, attributes)
+
+
+def _sealed(content: bytes) -> bytes:
+    """Return the content with its checksum in the place of the zeros."""
+    seal = _SEAL.search(content)
+    if seal is None or seal[1] != _ZEROS.encode():
+        raise RuntimeError("the host has not written the place for the checksum; this is a defect of boostlist")
+    return content[: seal.start(1)] + checksum(content).encode() + content[seal.end(1) :]
+
+
+def _check_seal(path: PathLike, content: bytes, backend: Backend) -> None:
+    seal = _SEAL.search(content)
+    if seal is None and NOTE.encode() not in content:
+        raise FileFormatError(
+            f"{path} holds no TreeRanker but a plain model of {backend}, which has no checksum and cannot be checked, "
+            f"or is damaged; if you trust it, read it with {backend}.Booster(model_file=...)"
+        )
+    zeroed = b"" if seal is None else content[: seal.start(1)] + _ZEROS.encode() + content[seal.end(1) :]
+    if seal is None or checksum(zeroed).encode() != seal[1]:
+        raise FileFormatError(f"{path} is damaged: it is not what was written")
 
 
 def _backend(content: bytes) -> Backend | None:
@@ -100,7 +122,7 @@ def _backend(content: bytes) -> Backend | None:
 
 def _encode(value: Any, what: str) -> Any:
     if isinstance(value, Objective):
-        return {"objective": encode(value.loss, what), "scale": value.scale}
+        return {"objective": {field.name: _encode(getattr(value, field.name), what) for field in fields(value)}}
     if isinstance(value, dict):
         return {"mapping": {str(key): _encode(item, what) for key, item in value.items()}}
     return encode(value, what)
@@ -108,7 +130,7 @@ def _encode(value: Any, what: str) -> Any:
 
 def _decode(value: Any) -> Any:
     if isinstance(value, dict) and "objective" in value:
-        return Objective(loss=decode(value["objective"]), scale=value["scale"])
+        return Objective(**{name: _decode(item) for name, item in value["objective"].items()})
     if isinstance(value, dict) and "mapping" in value:
         return {key: _decode(item) for key, item in value["mapping"].items()}
     return decode(value)

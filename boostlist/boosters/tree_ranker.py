@@ -14,11 +14,14 @@ from boostlist._typing import FloatArray
 from boostlist.boosters.defaults import as_objective, bind_for_trees
 from boostlist.boosters.hosts import History, Host, Job, TreeParameters, host
 from boostlist.boosters.lists import Lists
+from boostlist.boosters.model_file import Stored, read_model, write_model
 from boostlist.boosters.objective import Objective
+from boostlist.files import FileFormatError
+from boostlist.frames import without_qid
 from boostlist.metrics import Metric
 from boostlist.metrics.names import get_all
 from boostlist.queries import Queries
-from boostlist.ranking_estimator import RankingEstimator, checked_weight, without_qid
+from boostlist.ranking_estimator import RankingEstimator, checked_weight
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -329,10 +332,34 @@ class TreeRanker(RankingEstimator):
         ValueError
             If a parameter cannot be written without pickle.
         """
-        from boostlist.boosters.model_file import write_ranker
-
         check_is_fitted(self)
-        return write_ranker(self, path)
+        names = getattr(self, "feature_names_in_", None)
+        attributes = {
+            "n_features_in_": self.n_features_in_,
+            "feature_names_in_": None if names is None else names.tolist(),
+            "objective_": self.objective_,
+            "evals_result_": self.evals_result_,
+        }
+        return write_model(path, Stored(self.backend, self.booster_, self.get_params(deep=False), attributes))
+
+    @classmethod
+    def from_file(cls, path: PathLike) -> Self:
+        """Read what ``save`` has written; `boostlist.load` does so for any model.
+
+        Raises
+        ------
+        FileFormatError
+            If the file is something else, damaged, or of another version: a ValueError.
+        """
+        _, booster, parameters, attributes = read_model(path)
+        try:
+            ranker = cls(**parameters)
+            ranker.n_features_in_ = attributes["n_features_in_"]
+            if attributes["feature_names_in_"] is not None:
+                ranker.feature_names_in_ = np.array(attributes["feature_names_in_"], object)
+            return ranker.adopt(booster, attributes["objective_"], attributes["evals_result_"])
+        except Exception as error:  # a forged file may hold anything
+            raise FileFormatError(f"{path} is damaged: its TreeRanker cannot be put together ({error!r})") from error
 
     @property
     def feature_importances_(self) -> FloatArray:

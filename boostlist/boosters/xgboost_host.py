@@ -16,12 +16,9 @@ import xgboost as xgb
 from boostlist._typing import AnyArray, FloatArray
 from boostlist.boosters.batches import batch_bounds, batches
 from boostlist.boosters.early_stopping import xgboost_early_stopping
-from boostlist.boosters.hosts import DistributedJob, Job, Trained, TreeParameters
+from boostlist.boosters.hosts import CHECKSUM, NOTE, DistributedJob, Job, Trained, TreeParameters
 from boostlist.boosters.lists import Lists
 
-_NOTE = "boostlist"
-_END_BYTES = 64
-_BINARY_END = re.compile(rb"L\x00{7}\x07version\[[^}]*\}\Z")
 _ALIASES = {
     "eta": "learning_rate",
     "alpha": "reg_alpha",
@@ -246,22 +243,16 @@ def total_gain(booster: Any, n_features: int) -> FloatArray:
     return np.array([gain.get(name, 0.0) for name in names], np.float64)
 
 
-def to_bytes(booster: Any, note: str, suffix: str) -> bytes:
-    """Return JSON for the suffix ``.json``, binary JSON for ``.ubj``; the note is an attribute of the booster."""
+def to_bytes(booster: Any, notes: Mapping[str, str], suffix: str) -> bytes:
+    """Return JSON for the suffix ``.json``, binary JSON for ``.ubj``; notes are attributes of the booster."""
     copy = booster.copy()
-    copy.set_attr(**{_NOTE: note})
+    copy.set_attr(**notes)
     return bytes(copy.save_raw(suffix[1:]))
 
 
 def from_bytes(content: bytes) -> tuple[Any, str | None]:
-    """Read either of XGBoost's formats.
-
-    XGBoost reads on beyond the end of binary JSON that was cut off, and may crash: that it ends as it should, with the
-    version, is checked before.
-    """
-    if content[1:2] == b"L" and not _BINARY_END.search(content[-_END_BYTES:]):
-        raise ValueError("its end is missing")
+    """Read either of XGBoost's formats."""
     booster = xgb.Booster(model_file=bytearray(content))
-    note = booster.attr(_NOTE)
-    booster.set_attr(**{_NOTE: None})
+    note = booster.attr(NOTE)
+    booster.set_attr(**{NOTE: None, CHECKSUM: None})
     return booster, note

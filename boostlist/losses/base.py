@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from boostlist import plugins
 from boostlist.parallel import over_queries
 from boostlist.queries import frozen
 
@@ -159,9 +160,7 @@ class Loss(ABC):
             Hessian in a leaf bite. ``"auto"`` makes the mean of the positive diagonal entries 1 at scores of 0, as for
             squared error, so that the hosts' default parameters suit.
         """
-        from boostlist.boosters.objective import Objective
-
-        return Objective(loss=self, scale=scale)
+        return plugins.objective(self, scale=scale)
 
     def __call__(self, a: Any, b: Any, weight: Any = None, group: Any = None) -> tuple[AnyArray, AnyArray]:
         """Serve as a custom objective: ``(preds, Dataset)``, ``(preds, DMatrix)`` or ``(y, preds, weight, group)``."""

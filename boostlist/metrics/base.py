@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from boostlist import plugins
 from boostlist._typing import FloatArray, IntArray
 from boostlist.parallel import over_queries
 from boostlist.queries import Queries, frozen
@@ -103,13 +104,7 @@ class Metric(ABC):
             Name, value and whether higher is better for LightGBM; name and value for XGBoost, which is told the
             direction by `boostlist.boosters.xgboost_early_stopping`.
         """
-        from boostlist.boosters.binding import bound_once, is_instance, read_call
-
-        call = read_call(a, b, weight, group)
-        value = bound_once(call, self, lambda lists: self.bind(lists.judged)).mean(call.scores)
-        if is_instance(call.owner, "xgboost", "DMatrix"):
-            return self.name, value
-        return self.name, value, self.higher_is_better
+        return plugins.evaluation(self, a, b, weight, group)
 
     def scorer(self) -> Scorer:
         """Return the metric as a scikit-learn scorer, ``scorer(estimator, X, y, qid=None)``.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from boostlist.frames import qid_column
 from boostlist.queries import Queries
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ class Scorer:
 
     def __call__(self, estimator: Any, X: Any, y: Any, qid: Any = None) -> float:
         """Return the mean of the metric over the queries of X, negated where lower is better."""
-        from boostlist.ranking_estimator import qid_column
-
         qid = qid_column(X) if qid is None else qid
         if qid is None:
             raise ValueError(

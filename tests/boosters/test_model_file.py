@@ -10,6 +10,9 @@ import pytest
 import xgboost as xgb
 
 import boostlist
+from boostlist.boosters import model_file
+from boostlist.boosters.hosts import CHECKSUM, NOTE, host
+from boostlist.files import FileFormatError
 from boostlist.losses import CsListMLE, Pointwise
 from tests.boosters.rankers import TEST, TRAIN, fitted, frame, ranker
 
@@ -50,7 +53,38 @@ class TestFiles:
             with pytest.raises(ValueError, match="is damaged"):
                 boostlist.load(path)
         fitted(backend).booster_.save_model(str(path))
-        with pytest.raises(ValueError, match=f"holds no TreeRanker but a plain model of {backend}"):
+        with pytest.raises(ValueError, match=f"plain model of {backend}, which has no checksum"):
+            boostlist.load(path)
+
+    def test_flipped_bits_never_reach_the_host(self, backend, suffix, tmp_path, monkeypatch):
+        path = fitted(backend, n_estimators=2).save(tmp_path / f"model{suffix}")
+        content = path.read_bytes()
+        monkeypatch.setattr(f"boostlist.boosters.{backend}_host.from_bytes", lambda _: pytest.fail("was read"))
+        for i in np.random.default_rng(0).choice(len(content) * 8, 300, replace=False):
+            damaged = bytearray(content)
+            damaged[i // 8] ^= 1 << (i % 8)
+            path.write_bytes(damaged)
+            with pytest.raises(ValueError, match=r"is damaged|is not a model|not a regular|no member"):
+                boostlist.load(path)
+
+    @pytest.mark.parametrize(
+        "forge",
+        [
+            lambda note: note.replace('"version": 2', '"version": 3'),
+            lambda note: note.replace('"parameters"', '"parametres"'),
+            lambda note: note.replace('"n_features_in_"', '"n_features"'),
+            lambda note: note.replace('"cs_listmle"', '"no_such"'),
+            lambda note: "[1, 2]",
+            lambda note: "7",
+            lambda note: "{",
+        ],
+    )
+    def test_forged_notes_are_one_clear_error(self, backend, suffix, tmp_path, forge):
+        path = fitted(backend, n_estimators=2).save(tmp_path / f"model{suffix}")
+        booster, note = host(backend).from_bytes(path.read_bytes())
+        notes = {NOTE: forge(note), CHECKSUM: "00000000"}
+        path.write_bytes(model_file._sealed(host(backend).to_bytes(booster, notes, suffix)))
+        with pytest.raises(FileFormatError, match=r"is damaged: |has version 3 of the format"):
             boostlist.load(path)
 
     def test_a_suffix_that_xgboost_does_not_know(self, backend, suffix, tmp_path):

@@ -1,0 +1,29 @@
+"""The one door upwards: losses and metrics as plug-ins of LightGBM and XGBoost.
+
+``lgb.train({"objective": loss}, ...)`` calls the loss itself, ``feval=metric`` the metric. What such a call needs to
+know of the hosts is in `boostlist.boosters`, which stands above losses and metrics and is built on them. They reach it
+through here and nowhere else, when the call comes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from boostlist.boosters.objective import Objective
+    from boostlist.losses.base import Loss
+    from boostlist.metrics.base import Metric
+
+
+def objective(loss: Loss, **parameters: Any) -> Objective:
+    """Return a loss as an objective."""
+    from boostlist.boosters.objective import Objective
+
+    return Objective(loss=loss, **parameters)
+
+
+def evaluation(metric: Metric, *call: Any) -> tuple[str, float, bool] | tuple[str, float]:
+    """Answer a host that calls a metric."""
+    from boostlist.boosters.evaluation import evaluate
+
+    return evaluate(metric, *call)
