@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from boostlist import RankCosineRanker
+from boostlist.models.rank_cosine import _Candidates
 from tests.models.data import lists
 
 
@@ -65,6 +66,104 @@ def test_every_stage_takes_the_best_feature_and_step(seed):
             )
         assert reached <= best + 1e-6
         H = H + alpha * h[:, k]
+
+
+def candidates(seed, sizes, features=3, weight=None):
+    """Return scores so far, candidates h, normalised labels g and the five numbers of each query and candidate."""
+    rng = np.random.default_rng(seed)
+    n = sum(sizes)
+    query = np.repeat(np.arange(len(sizes)), sizes)
+    H, h, g = rng.normal(size=n), rng.normal(size=(n, features)), rng.random(n)
+    g /= np.sqrt(np.bincount(query, g * g))[query]
+
+    def by_query(*columns):
+        return np.array([[a[query == q] @ b[query == q] for a, b in columns] for q in range(len(sizes))])
+
+    numbers = _Candidates(
+        gH=by_query((g, H)),
+        HH=by_query((H, H)),
+        gh=by_query(*((g, column) for column in h.T)),
+        Hh=by_query(*((H, column) for column in h.T)),
+        hh=by_query(*((column, column) for column in h.T)),
+        weight=np.ones(len(sizes)) if weight is None else np.asarray(weight),
+    )
+    return H, h, g, query, numbers
+
+
+def total_loss(f, g, query, weight):
+    """Eq. 12, with g of length 1."""
+    return sum(
+        w / 2 * (1 - g[query == q] @ f[query == q] / np.linalg.norm(f[query == q])) for q, w in enumerate(weight)
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_for_one_query_the_step_is_eq_13_as_printed(seed):
+    H, h, g, _, numbers = candidates(seed, (7,))
+    printed = [((g @ H) * (H @ c) - (H @ H) * (g @ c)) / ((H @ c) * (g @ c) - (g @ H) * (c @ c)) for c in h.T]
+    is_minimum = np.array([(H @ c) * (g @ c) - (g @ H) * (c @ c) < 0 for c in h.T])
+    np.testing.assert_allclose(numbers._fixed_point(), np.where(is_minimum, printed, 0.0), rtol=1e-12)
+
+
+def test_the_iterated_eq_13_ends_where_the_derivative_vanishes():
+    weight = [1.0, 0.5, 3.0, 2.0]
+    settled = 0
+    for seed in range(20):
+        H, h, g, query, numbers = candidates(seed, (6, 9, 5, 8), weight=weight)
+        # Near the labels, where the denominators are negative.
+        H += 6 * g
+        for q in range(4):
+            rows = query == q
+            numbers.gH[q], numbers.HH[q], numbers.Hh[q] = g[rows] @ H[rows], H[rows] @ H[rows], H[rows] @ h[rows]
+        for alpha, column in zip(numbers._fixed_point(), h.T, strict=True):
+            loss = [total_loss(H + (alpha + step) * column, g, query, weight) for step in (-1e-4, 0.0, 1e-4)]
+            settled += abs(loss[2] - loss[0]) / 2e-4 < 1e-6 and loss[1] <= min(loss)
+    assert settled >= 55  # of 60: the iteration need not settle
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_line_search_finds_the_minimum_where_eq_13_has_none(seed):
+    weight = [1.0, 0.5, 3.0]
+    H, h, g, query, numbers = candidates(seed, (6, 9, 5), weight=weight)
+    found = numbers._search()
+    for step, column in zip(found, h.T, strict=True):
+        size = np.linalg.norm(H) / np.linalg.norm(column)
+        tried = size * np.array([0, *(sign * 10.0**e for e in np.arange(-4, 1.1, 0.5) for sign in (-1, 1))])
+        reached = total_loss(H + step * column, g, query, weight)
+        assert reached <= min(total_loss(H + t * column, g, query, weight) for t in tried) + 1e-8
+        if abs(step) < 9.9 * size:
+            near = [total_loss(H + (step + d) * column, g, query, weight) for d in (-1e-3, 1e-3)]
+            assert reached <= min(near) + 1e-10
+    np.testing.assert_allclose(
+        numbers.loss(found), [total_loss(H + a * c, g, query, weight) for a, c in zip(found, h.T, strict=True)]
+    )
+
+
+def test_the_better_of_both_steps_is_taken():
+    for seed in range(12):
+        H, h, g, query, numbers = candidates(seed, (6, 9, 5))
+        best, fixed, searched = numbers.best_steps(), numbers._fixed_point(), numbers._search()
+        for a, f, s, column in zip(best, fixed, searched, h.T, strict=True):
+            losses = {step: total_loss(H + step * column, g, query, np.ones(3)) for step in (a, f, s)}
+            assert losses[a] <= min(losses.values()) + 1e-12
+
+
+def test_the_end_of_all_stages_and_an_interrupt():
+    X, y, qid = lists()
+    ranker = RankCosineRanker(n_stages=3).fit(X, y, qid=qid)
+    assert ranker.convergence_.message == "all 3 stages are done"
+    assert ranker.convergence_.converged
+
+    def interrupt(iteration):
+        if iteration.number == 2:
+            raise KeyboardInterrupt
+
+    cut = RankCosineRanker(n_stages=3, callback=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        cut.fit(X, y, qid=qid)
+    assert cut.stages_.tolist() == ranker.stages_[:2].tolist()
+    np.testing.assert_array_equal(cut.alphas_, ranker.alphas_[:2])
+    assert cut.predict(X) == pytest.approx(RankCosineRanker(n_stages=2).fit(X, y, qid=qid).predict(X))
 
 
 def test_weights_constant_features_and_queries_without_relevant_documents():

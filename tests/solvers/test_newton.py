@@ -1,11 +1,15 @@
-"""Solvers on problems whose optimum is known."""
+"""Solvers on problems whose optimum is known, and steps by hand."""
+
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from boostlist import Queries
-from boostlist.losses import Pointwise
+from boostlist.datasets import make_ranking
+from boostlist.losses import BoundLoss, CsListMLE, Pointwise, registry
 from boostlist.solvers import SOLVERS, Limits, MatrixDesign, Problem, Reason, follow
+from boostlist.solvers.newton import _cholesky_direction
 
 
 def ridge():
@@ -55,3 +59,107 @@ def test_precision_ends_the_fit_without_a_complaint(name):
     record = solve(name, problem, np.zeros(6), 0.0).convergence
     assert record.reason is Reason.ROUNDING
     assert "as small as rounding allows" in record.message
+
+
+@pytest.mark.parametrize("name", ["cs_rglist", "wpll", "listnet"])
+@pytest.mark.parametrize("solver", ["newton", "newton-cg", "lbfgs"])
+def test_the_gradient_falls_further_than_the_loss_can_tell(name, solver):
+    """At F = 1e5 the loss has no digits left where the gradient norm is 1e-4."""
+    data = make_ranking(30, docs=8, n_features=10, seed=1).normalize("zscore")
+    bound = registry[name]().bind(data.queries)
+    problem = Problem(MatrixDesign(data.X), bound, 1e5 / bound.value(np.zeros(len(data.y))))
+    assert solve(solver, problem, np.zeros(10), 1e-6).convergence.reason is Reason.SMALL_GRADIENT
+
+
+def test_conjugate_gradients_end_the_later_the_nearer_the_optimum():
+    """On a parabola the residual that is left of the linear system is the next gradient."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 40)) * np.logspace(0, -2, 40)
+    queries = Queries.from_sizes(rng.integers(0, 3, 300), [100, 200])
+    problem = Problem(MatrixDesign(X), Pointwise().bind(queries), 1.0)
+    norms = [each.gradient_norm for each in solve("newton-cg", problem, np.zeros(40), 1e-9).convergence.iterations]
+    assert norms[-1] <= 1e-9
+    for before, after in pairwise(norms):
+        assert after <= before * min(0.25, before**0.5) * (1 + 1e-6) + 1e-9
+    assert norms[2] > 1e-9  # yet not all the way at once
+
+
+class Indefinite(MatrixDesign):
+    """A design whose I + Hessian has a given matrix."""
+
+    def __init__(self, matrix):
+        super().__init__(np.eye(len(matrix)))
+        self.matrix = matrix
+
+    def hessian(self, bound, f):
+        return self.matrix - np.eye(len(self.matrix))
+
+
+@pytest.mark.parametrize("size", [1.0, 1e12])
+@pytest.mark.parametrize("least", [-1e-15, -3e-13, 1e-9])
+def test_a_hessian_that_rounding_made_indefinite_is_shifted_by_as_little(size, least):
+    rng = np.random.default_rng(0)
+    Q, _ = np.linalg.qr(rng.normal(size=(8, 8)))
+    values = size * np.array([least, 0.3, 0.4, 0.5, 0.6, 0.7, 0.9, 1.0])
+    matrix = (Q * values) @ Q.T
+    gradient = Q @ np.array([0.0, *rng.normal(size=7)])  # nothing along the direction of the error
+    problem = Problem(Indefinite((matrix + matrix.T) / 2), Pointwise().bind(Queries.from_sizes([0, 1], [2])), 1.0)
+    p = _cholesky_direction(problem, np.zeros(8), gradient)
+    exact = -Q[:, 1:] @ ((Q.T @ gradient)[1:] / values[1:])
+    across = Q[:, 0] @ p  # what rounding puts along the flat direction is not the matter
+    np.testing.assert_allclose(p - across * Q[:, 0], exact, rtol=1e-6, atol=1e-8 * np.abs(exact).max())
+
+
+class Rising(BoundLoss):
+    """A loss that is larger at each call, whatever its gradient promises."""
+
+    level = 0.0
+
+    def evaluate(self, f, need):
+        self.level += 10.0
+        return np.full(1, self.base + self.level), np.ones_like(f), np.ones_like(f)
+
+    def hessp(self, f):
+        return lambda v: np.zeros_like(f)
+
+
+@pytest.mark.parametrize(("base", "reason"), [(1.0, Reason.NO_STEP), (1e12, Reason.ROUNDING)])
+def test_where_no_step_lowers_the_loss(base, reason):
+    bound = Rising(Pointwise(), Queries.from_sizes([0, 1], [2]))
+    bound.base = base
+    record = solve("newton", Problem(MatrixDesign(np.eye(2)), bound, 1.0), np.zeros(2), 1e-8).convergence
+    assert (record.reason, record.n_iter) == (reason, 0)
+
+
+def differences(function, w, step=1e-4):
+    """Return gradient and second derivatives by central differences."""
+    e = step * np.eye(len(w))
+    first = np.array([(function(w + d) - function(w - d)) / (2 * step) for d in e])
+    return first, np.array([(function(w + d) - 2 * function(w) + function(w - d)) / step**2 for d in e])
+
+
+def test_the_diagonal_solver_takes_the_step_of_the_thesis():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    X[:, 2] = 1.0  # no second derivative: left alone
+    queries = Queries.from_sizes(rng.integers(0, 3, 30), [10, 20])
+    bound = CsListMLE().bind(queries)
+    iterates = SOLVERS["diagonal"].iterates(Problem(MatrixDesign(X), bound, 0.25), np.zeros(3))
+    first, second = next(iterates), next(iterates)
+    np.testing.assert_allclose(first.w, 10 / np.sqrt(3))
+    gradient, curvature = differences(lambda w: bound.value(X @ w), first.w)
+    step = first.w - [*(gradient[:2] / curvature[:2]), 0.0]
+    np.testing.assert_allclose(second.w, 10 * step / np.linalg.norm(step), rtol=1e-3)
+    assert first.loss == pytest.approx(0.25 * bound.value(X @ first.w))
+    assert first.gradient_norm == pytest.approx(0.25 * np.linalg.norm(gradient), rel=1e-6)
+    assert first.change == np.inf
+    assert second.change == pytest.approx(abs(second.loss - first.loss))
+    assert second.loss != pytest.approx(first.loss)
+
+
+def test_the_diagonal_solver_ends_where_all_weights_vanish():
+    """For (w - 0)^2 the first step leads to w = 0, which has no direction."""
+    queries = Queries.from_sizes(np.zeros(4), [4])
+    problem = Problem(MatrixDesign(np.eye(4)), Pointwise().bind(queries), 1.0)
+    record = solve("diagonal", problem, np.zeros(4), 0.0).convergence
+    assert (record.reason, record.n_iter) == (Reason.NO_WEIGHTS, 0)
