@@ -12,7 +12,7 @@ FOLDER = Path(__file__).parent / "sample"
 
 def make_sample() -> tuple[RankingData, ...]:
     """Return the five parts."""
-    data = make_ranking(500, docs=30, n_features=25, grades=5, noise=0.8, interactions=1.0, seed=2026)
+    data = make_ranking(500, docs=30, n_features=25, grades=5, noise=0.8, interactions=1.0, blur=0.5, seed=2026)
     return data.split(*[1 / PARTS] * PARTS, seed=None)
 
 

@@ -28,14 +28,14 @@ ARGUMENTS = {
     "rank_answers.py": ["--questions", "200"],
     "out_of_core.py": ["lightgbm", "3000"],
 }
-# NDCG@10 on the sample's test part, far above the 0.4 of an untrained model.
+# NDCG@10 on the sample's test part, far above the 0.3 of an untrained model.
 QUALITY = {
-    "lightgbm_in_ten_lines": 0.84,
-    "xgboost_in_ten_lines": 0.80,
-    "grid_search": 0.80,
-    "sums_of_losses": 0.84,
-    "custom_loss": 0.68,
-    "tree_against_kernel": 0.68,
+    "lightgbm_in_ten_lines": 0.61,
+    "xgboost_in_ten_lines": 0.56,
+    "grid_search": 0.58,
+    "sums_of_losses": 0.61,
+    "custom_loss": 0.58,
+    "tree_against_kernel": 0.57,
 }
 
 

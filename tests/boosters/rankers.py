@@ -8,7 +8,7 @@ import pytest
 from boostlist import TreeRanker, metrics
 from boostlist.datasets import make_ranking
 
-DATA = make_ranking(160, docs=12, n_features=12, noise=0.5, seed=5)
+DATA = make_ranking(160, docs=12, n_features=12, noise=0.1, interactions=0.3, blur=0, seed=5)
 TRAIN, TEST = DATA.select(np.arange(100)), DATA.select(np.arange(100, 160))
 UNTRAINED = metrics.NDCG(10).mean(np.zeros(TEST.n_documents), TEST.queries)
 

@@ -27,7 +27,7 @@ from boostlist.distributed.parts import gather_parts
 from boostlist.distributed.training import _common_objective, _rounds_to_keep
 from boostlist.losses import ListMLE, WeightedPL, registry
 
-TRAIN = make_ranking(90, docs=12, n_features=10, noise=0.5, seed=3)
+TRAIN = make_ranking(90, docs=12, n_features=10, noise=0.1, interactions=0.3, blur=0, seed=3)
 CHUNK = 250  # cuts through queries
 UNTRAINED = metrics.NDCG(10).mean(np.zeros(TRAIN.n_documents), TRAIN.queries)
 

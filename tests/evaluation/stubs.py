@@ -53,7 +53,7 @@ FAMILIES["stub"] = Ranker("tests.evaluation.stubs.StubRanker", family="stub")
 def write_parts(folder, n_queries=40):
     """Write a small data set as S1 to S5 and return the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    data = make_ranking(n_queries, docs=6, n_features=10, noise=0.1, seed=3)
+    data = make_ranking(n_queries, docs=6, n_features=10, noise=0.1, interactions=0.3, blur=0, seed=3)
     for number, part in enumerate(data.split(*[0.2] * 5, seed=None), 1):
         write_letor(part, folder / f"S{number}.txt")
     return folder
