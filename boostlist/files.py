@@ -77,13 +77,18 @@ class Archive(NamedTuple):
 
 
 @contextmanager
-def create(path: PathLike) -> Iterator[BinaryIO]:
+def create(path: PathLike, *, replace: bool = False) -> Iterator[BinaryIO]:
     """Open a file that appears under its name only when it is complete; what was there before stays until then.
 
-    A device or a pipe is written to directly: it must not be replaced by a file.
+    Parameters
+    ----------
+    path
+        Where. A device or a pipe there is written to directly; where a link points, the file appears.
+    replace
+        Whether links, devices and pipes too are replaced, as must be where others can put them there.
     """
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
+    target = Path(path) if replace else Path(os.path.realpath(path))
+    if not replace and target.exists() and not target.is_file():
         with target.open("wb") as file:
             yield file
         return
@@ -129,7 +134,9 @@ def checksum(content: Any) -> str:
     return _sum(view[first : first + _BLOCK_BYTES] for first in range(0, len(view), _BLOCK_BYTES))
 
 
-def write_archive(path: PathLike, kind: Kind, about: Mapping[str, Any], arrays: Mapping[str, Any]) -> Path:
+def write_archive(
+    path: PathLike, kind: Kind, about: Mapping[str, Any], arrays: Mapping[str, Any], *, replace: bool = False
+) -> Path:
     """Write an archive.
 
     Parameters
@@ -142,8 +149,10 @@ def write_archive(path: PathLike, kind: Kind, about: Mapping[str, Any], arrays: 
         Whatever JSON can hold.
     arrays
         Arrays of numbers or strings by name.
+    replace
+        See `create`.
     """
-    with create(path) as file:
+    with create(path, replace=replace) as file:
         layout = {}
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
             for name, array in arrays.items():

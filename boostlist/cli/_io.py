@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -56,22 +57,35 @@ def read_data(
     labelled
         Whether CSV and Parquet must have labels; without them all are 0.
     """
-    from boostlist.datasets import RankingData, load_letor
+    from boostlist.datasets import LetorError, RankingData, load_letor
 
     check_input(path)
     kind = arguments.format or format_of(path)
     if kind == "letor":
-        return load_letor(
-            sys.stdin.buffer if path == "-" else path,
-            n_features=n_features,
-            zero_based=arguments.zero_based,
-            comments=comments,
-            sort=arguments.sort,
-        )
+        chosen = {"n_features": n_features, "zero_based": arguments.zero_based, "sort": arguments.sort}
+        try:
+            with _open_pipe(path) as source:
+                return load_letor(source, comments=comments, **chosen)
+        except LetorError as error:
+            # The library names its own options; here they are called --sort and --zero-based.
+            text = re.sub(r"\b(sort|zero_based)=True", lambda option: f"--{option[1].replace('_', '-')}", str(error))
+            raise ValueError(text) from error
     frame = _read_frame(path, kind)
     if not labelled and arguments.label_column not in frame.columns:
         frame[arguments.label_column] = 0.0
     return RankingData.from_frame(frame, qid=arguments.qid_column, label=arguments.label_column)
+
+
+@contextmanager
+def _open_pipe(path: str) -> Iterator[Any]:
+    """Open what may only be read as a stream, such as ``<(zcat file)`` of a shell; other paths stay paths."""
+    if path == "-":
+        yield sys.stdin.buffer
+    elif Path(path).is_fifo():
+        with Path(path).open("rb") as pipe:
+            yield pipe
+    else:
+        yield path
 
 
 def check_input(path: str) -> None:

@@ -63,6 +63,8 @@ class LetorOptions:
     absent: float = 0.0
     comments: bool = False
     sort: bool = False
+    max_bytes: int | None = None
+    max_rows: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", np.dtype(self.dtype).name)
@@ -75,16 +77,18 @@ class LetorOptions:
                 raise ValueError(f"{name} must be 0 or nan, got {value!r}")
         if self.sparse is True and math.isnan(self.absent):
             raise ValueError("absent=nan needs sparse=False: what a sparse matrix does not store counts as 0")
-        if self.n_features is not None and self.n_features < 1:
-            raise ValueError(f"n_features must be at least 1, got {self.n_features}")
+        for name in ("n_features", "max_bytes", "max_rows"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value}")
 
 
 def read(sources: list[Source], options: LetorOptions) -> RankingData:
     """Read texts as one; see `load_letor`."""
-    with open_texts(sources) as texts:
-        plans, keep = [], KEEP_BYTES
+    with open_texts(sources, options.max_bytes) as texts:
+        plans, keep, room = [], KEEP_BYTES, _Room(options)
         for text in texts:
-            plan = _scan(text, keep)
+            plan = _scan(text, keep, room)
             plans.append(plan)
             keep -= sum(len(batch) for batch in plan.kept or ())
             if plan.error is not None:
@@ -132,7 +136,24 @@ class _Plan:
         self.stop(MAX_LINE_BYTES + 1, b"", f"the line is longer than {MAX_LINE_BYTES:,} bytes; is this LETOR text?")
 
 
-def _scan(text: Text, keep: int) -> _Plan:
+class _Room:
+    """How much text and how many documents may still come."""
+
+    def __init__(self, options: LetorOptions) -> None:
+        self._options = options
+        self._bytes = self._rows = 0
+
+    def take(self, plan: _Plan, batch: _Batch) -> None:
+        """Make room for a batch that is not in the plan yet; raise an error if there is none."""
+        self._bytes, self._rows = self._bytes + batch.size, self._rows + batch.rows
+        for name, taken, what in (("max_bytes", self._bytes, "bytes"), ("max_rows", self._rows, "documents")):
+            limit = getattr(self._options, name)
+            if limit is not None and taken > limit:
+                reason = f"the limit of {name}={limit:,} {what} is passed here or soon after"
+                raise LetorError(plan.text.name, plan.lines + 1, 1, "", reason)
+
+
+def _scan(text: Text, keep: int, room: _Room) -> _Plan:
     """First pass: cut a text into batches of whole lines, and count."""
     from boostlist.datasets import _grammar
     from boostlist.parallel import in_flight, in_order
@@ -169,7 +190,9 @@ def _scan(text: Text, keep: int) -> _Plan:
             if overlong >= 0:
                 batch = batch[:overlong]
                 *counts, _ = _grammar.scan(batch, MAX_LINE_BYTES)
-            plan.batches.append(_Batch(len(batch), *counts))
+            found = _Batch(len(batch), *counts)
+            room.take(plan, found)
+            plan.batches.append(found)
             keep -= len(batch)
             if keep < 0:
                 plan.kept = None

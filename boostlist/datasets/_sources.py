@@ -6,7 +6,6 @@ import bz2
 import gzip
 import io
 import os
-import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -22,6 +21,8 @@ Source = PathLike | IO[bytes]
 
 # Text never begins with one of these, so the first bytes tell the format, whatever the name says.
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
+
+_SPOOLED_BYTES = 1 << 20
 
 # What a damaged or unreadable stream raises.
 READ_ERRORS = (OSError, EOFError, zlib.error)
@@ -62,25 +63,40 @@ class Text:
 
 
 @contextmanager
-def open_texts(sources: list[Source]) -> Iterator[list[Text]]:
-    """Make every source rereadable; a stream that cannot go back is copied to a temporary file first."""
+def open_texts(sources: list[Source], max_bytes: int | None = None) -> Iterator[list[Text]]:
+    """Make every source rereadable; a stream that cannot go back is copied to a temporary file first.
+
+    Raises
+    ------
+    ValueError
+        If a stream is longer than `max_bytes`, or a path is a pipe or device and there is no such limit.
+    """
     texts: list[Text] = []
     spools: list[IO[bytes]] = []
 
-    def spooled(stream: IO[bytes]) -> IO[bytes]:
-        spools.append(cast(IO[bytes], tempfile.TemporaryFile()))  # noqa: SIM115 - closed below
-        shutil.copyfileobj(stream, spools[-1])
-        return spools[-1]
+    def spooled(stream: IO[bytes], name: str) -> IO[bytes]:
+        spool = cast(IO[bytes], tempfile.TemporaryFile())  # noqa: SIM115 - closed below
+        spools.append(spool)
+        while block := stream.read(_SPOOLED_BYTES):
+            spool.write(block)
+            if max_bytes is not None and spool.tell() > max_bytes:
+                raise ValueError(f"{name} has more than max_bytes={max_bytes:,} bytes")
+        return spool
 
     try:
         for source in sources:
             if isinstance(source, str | os.PathLike):
                 path = Path(source)
-                if path.is_fifo() or path.is_char_device():
-                    with path.open("rb") as pipe:
-                        texts.append(Text(str(path), None, spooled(pipe)))
-                else:
+                if path.is_file() or path.is_dir() or not path.exists():  # opening the latter two says what is wrong
                     texts.append(Text(str(path), path))
+                elif max_bytes is None:
+                    raise ValueError(
+                        f"{path} is a pipe or device, which may never end; give max_bytes=, or open it and pass the "
+                        "file object"
+                    )
+                else:
+                    with path.open("rb") as pipe:
+                        texts.append(Text(str(path), None, spooled(pipe, str(path))))
                 continue
             if isinstance(source, io.TextIOBase) or not hasattr(source, "read"):
                 raise TypeError(f"expected a path or a file opened in binary mode, got {source!r}")
@@ -89,7 +105,7 @@ def open_texts(sources: list[Source]) -> Iterator[list[Text]]:
             if seekable is not None and seekable():
                 texts.append(Text(name, None, source, source.tell()))
             else:
-                texts.append(Text(name, None, spooled(source)))
+                texts.append(Text(name, None, spooled(source, name)))
         yield texts
     finally:
         for spool in spools:

@@ -52,6 +52,8 @@ def cached(
     if len(paths) < len(sources):
         raise ValueError("cache needs paths, not file objects")
     key = _key(paths, options)
+    if not all(path.is_file() for path in paths):
+        raise ValueError("cache needs regular files, not pipes or devices")
     places = _places(paths, options)
     for place in places:
         data = _load(place, key, paths, mapped)
@@ -90,7 +92,7 @@ def _store(places: list[Path], key: dict[str, Any], data: RankingData) -> None:
     for place in places:
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
-            write_archive(place, _COPY, about, _arrays(data))
+            write_archive(place, _COPY, about, _arrays(data), replace=True)
             return
         except OSError as error:
             failures.append(f"{place}: {error.strerror or error}")
@@ -112,14 +114,16 @@ def _arrays(data: RankingData) -> dict[str, AnyArray]:
 
 def _load(place: Path, key: dict[str, Any], paths: list[Path], mapped: bool) -> RankingData | None:
     """Return the data of a copy; None if there is none, or it is damaged, stale or someone else's."""
-    owners = {path.stat().st_uid for path in paths}
-    if hasattr(os, "geteuid"):
-        owners.add(os.geteuid())
     try:
-        copy = read_archive(place, _COPY, owners=owners, mapped=mapped)
+        copy = read_archive(place, _COPY, owners=_owners(paths), mapped=mapped)
         return _data(copy) if copy.about.get("key") == key else None
     except (OSError, FileFormatError):
         return None
+
+
+def _owners(paths: list[Path]) -> set[int]:
+    """Return the users whose copies are trusted."""
+    return {path.stat().st_uid for path in paths} | ({os.geteuid()} if hasattr(os, "geteuid") else set())
 
 
 def _data(copy: Archive) -> RankingData:

@@ -53,7 +53,7 @@ class RankingData:
                 raise ValueError(f"{name} has shape {array.shape} but X has {X.shape[0]:,} rows")
         checked: dict[str, Any] = {"X": X, "y": frozen(y), "qid": frozen(qid)}
         if self.query_weight is not None:
-            checked["query_weight"] = frozen(np.asarray(self.query_weight, np.float64))
+            checked["query_weight"] = frozen(_query_weight(self.query_weight, qid))
         if self.feature_names is not None:
             names = tuple(str(name) for name in self.feature_names)
             if len(names) != X.shape[1] or len(set(names)) != len(names):
@@ -243,7 +243,7 @@ class RankingData:
         codes, _ = pd.factorize(self.qid)
         if np.all(np.diff(codes) >= 0):
             return self
-        return self._rows(np.argsort(codes, kind="stable"))
+        return self._rows(np.argsort(codes, kind="stable"), self.query_weight)
 
     def select(self, queries: ArrayLike) -> RankingData:
         """Return some of the queries.
@@ -273,11 +273,11 @@ class RankingData:
         # Rows of the chosen queries one after the other, without a loop over queries.
         rows = np.arange(sizes.sum()) + np.repeat(start - np.cumsum(sizes) + sizes, sizes)
         weight = None if self.query_weight is None else self.query_weight[chosen]
-        return replace(self._rows(rows), query_weight=weight)
+        return self._rows(rows, weight)
 
-    def _rows(self, rows: IntArray) -> RankingData:
+    def _rows(self, rows: IntArray, weight: FloatArray | None) -> RankingData:
         comments = None if self.comments is None else self.comments[rows]
-        return replace(self, X=self.X[rows], y=self.y[rows], qid=self.qid[rows], comments=comments)
+        return replace(self, X=self.X[rows], y=self.y[rows], qid=self.qid[rows], query_weight=weight, comments=comments)
 
     def split(self, *shares: float, seed: int | None = 0) -> tuple[RankingData, ...]:
         """Split by query.
@@ -377,6 +377,15 @@ class Description:
             f"grades         {grades}{more}\n"
             f"list length    {self.shortest:,} to {self.longest:,}, median {self.median_length:,g}"
         )
+
+
+def _query_weight(weight: ArrayLike, qid: AnyArray) -> FloatArray:
+    import pandas as pd
+
+    array = np.asarray(weight, np.float64)
+    if array.shape != (queries := len(pd.unique(qid)),):
+        raise ValueError(f"query_weight has shape {array.shape} but there are {queries:,} queries: one weight for each")
+    return array
 
 
 def _matrix(X: Any) -> Any:

@@ -23,6 +23,8 @@ def load_letor(
     comments: bool = False,
     sort: bool = False,
     cache: bool | Literal["map"] = False,
+    max_bytes: int | None = None,
+    max_rows: int | None = None,
 ) -> RankingData:
     r"""Read a LETOR file, that is SVMlight text with query ids.
 
@@ -53,6 +55,10 @@ def load_letor(
         to read that next time. A copy that is damaged, or does not fit file and options, is made anew. "map" maps the
         copy into memory instead, for data larger than that; the system ends the process if another program cuts the
         copy off meanwhile.
+    max_bytes, max_rows
+        The most text, decompressed, and the most documents to be read; more is an error, found before arrays are made.
+        For files that are not trusted: a gzip file of 1 MB may hold 1 GB. A path to a pipe or device, which may never
+        end, is read only with `max_bytes`.
 
     Returns
     -------
@@ -75,7 +81,9 @@ def load_letor(
     >>> data.y, data.qid
     (array([2., 0.]), array([7, 7]))
     """
-    options = LetorOptions(n_features, dtype, sparse, zero_based, float(null), float(absent), comments, sort)
+    options = LetorOptions(
+        n_features, dtype, sparse, zero_based, float(null), float(absent), comments, sort, max_bytes, max_rows
+    )
     single = isinstance(source, str) or hasattr(source, "__fspath__") or hasattr(source, "read")
     sources: list[Source] = [source] if single else list(source)  # type: ignore[list-item,arg-type]
     if not sources:

@@ -115,7 +115,7 @@ def test_a_folder_that_is_no_data_set(tmp_path, capsys):
     assert "there is no folder or file" in capsys.readouterr().err
     assert main(["compare", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err
-    assert "is no data set: looked for the folders Fold1" in error
+    assert "is no data set: looked for folders Fold1" in error
     assert error.count("\n") == 1
 
 

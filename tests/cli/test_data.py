@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pandas as pd
@@ -146,9 +148,28 @@ def test_bad_shares(letor, tmp_path, capsys, shares):
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_named_pipe(tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=("1 qid:1 1:5\n",))
+    writer.start()
+    assert main(["data", "convert", str(tmp_path / "pipe"), str(tmp_path / "b.txt")]) == 0
+    writer.join()
+    assert (tmp_path / "b.txt").read_text() == "1 qid:1 1:5\n"
+
+
+def test_errors_name_the_options_of_the_command(tmp_path, capsys):
+    (tmp_path / "a.txt").write_text("1 qid:1 0:5\n")
+    assert main(["data", "describe", str(tmp_path / "a.txt")]) == 1
+    assert "use --zero-based" in capsys.readouterr().err
+
+
 def test_scattered_queries_need_sort(tmp_path, capsys):
     (tmp_path / "a.txt").write_text("1 qid:1 1:1\n0 qid:2 1:2\n0 qid:1 1:3\n")
     assert main(["data", "describe", str(tmp_path / "a.txt")]) == 1
+    error = capsys.readouterr().err
+    assert "use --sort" in error
+    assert "sort=True" not in error
     assert main(["data", "convert", str(tmp_path / "a.txt"), str(tmp_path / "b.txt"), "--sort"]) == 0
     assert load_letor(tmp_path / "b.txt").qid.tolist() == [1, 1, 2]
 

@@ -1,5 +1,6 @@
 """The binary copy beside a file."""
 
+import mmap
 import os
 import subprocess
 import sys
@@ -86,8 +87,8 @@ def damages(content):
     yield content[: len(content) // 2]
     yield content + b"\0"
     yield b"\0" * len(content)
-    for at in (0, 17, 25, 40, 100):
-        yield content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+    for at in [0, 17, 25, 40, 100, *range(130, len(content), 101)]:
+        yield content[:at] + bytes([content[at] ^ 1 << at % 8]) + content[at + 1 :]
 
 
 def test_damaged_copy_is_made_anew(tmp_path, path, reads):
@@ -101,15 +102,88 @@ def test_damaged_copy_is_made_anew(tmp_path, path, reads):
         assert copy.read_bytes() == good
 
 
+@pytest.mark.parametrize("way", [True, "map"])
+def test_forged_copy_is_made_anew(tmp_path, path, reads, way):
+    expected = load_letor(path, cache=way)
+    (copy,) = copies(tmp_path)
+    about, arrays = files.read_archive(copy, cache._COPY)
+    forged = [
+        (about, {}),
+        (about, arrays | {"y": arrays["y"][:-1]}),
+        (about, arrays | {"values": np.array("X")}),
+        (about, arrays | {"indices": arrays["qid"]}),
+        (about, arrays | {"comment_ends": arrays["y"]}),
+        ({}, arrays),
+        (about | {"key": None}, arrays),
+    ]
+    for number, contents in enumerate(forged, 2):
+        files.write_archive(copy, cache._COPY, *contents)
+        same(load_letor(path, cache=way), expected)
+        assert len(reads) == number
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_pipe_or_link_in_place_of_the_copy_is_replaced(tmp_path, path, reads):
+    expected = load_letor(path, cache=True)
+    (copy,) = copies(tmp_path)
+    precious = tmp_path / "precious"
+    precious.write_text("years of work")
+    for number, put in enumerate((os.mkfifo, lambda place: place.symlink_to(precious)), 2):
+        copy.unlink()
+        put(copy)
+        for _ in range(2):
+            same(load_letor(path, cache=True), expected)
+        assert len(reads) == number
+        assert copy.is_file()
+    assert precious.read_text() == "years of work"
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="regular files"):
+        load_letor(tmp_path / "pipe", cache=True, max_bytes=1000)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs users")
+def test_copy_of_another_user_is_replaced(tmp_path, path, reads, monkeypatch):
+    assert cache._owners([path]) == {os.geteuid(), path.stat().st_uid}
+    expected = load_letor(path, cache=True)
+    monkeypatch.setattr(cache, "_owners", lambda paths: {os.geteuid() + 1})
+    same(load_letor(path, cache=True), expected)
+    assert len(reads) == 2
+
+
+def test_copy_that_is_cut_off_after_it_was_loaded(tmp_path, path):
+    code = (
+        "import os, sys; from boostlist.datasets import load_letor\n"
+        "for _ in range(2): data = load_letor(sys.argv[1], cache=True)\n"
+        "(copy,) = [name for name in os.listdir() if name.endswith('.boostlist')]\n"
+        "os.truncate(copy, 0); print(data.X.shape, float(data.X.sum()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(path)], cwd=tmp_path, capture_output=True, text=True)
+    plain = load_letor(path)
+    assert (done.returncode, done.stdout) == (0, f"{plain.X.shape} {float(plain.X.sum())}\n")
+
+
+def test_mapped_copy(tmp_path, path, reads):
+    for _ in range(3):
+        data = load_letor(path, cache="map")
+    assert len(reads) == 1
+    base = data.X
+    while isinstance(base, np.ndarray):
+        base = base.base
+    assert isinstance(base.obj, mmap.mmap)
+    same(data, load_letor(path))
+    with pytest.raises(ValueError, match="cache must be"):
+        load_letor(path, cache="yes")
+
+
 def test_folder_that_cannot_be_written(tmp_path, path, reads, monkeypatch):
     user = tmp_path / "user"
     monkeypatch.setenv("XDG_CACHE_HOME", str(user))
     write = cache.write_archive
 
-    def refuse(place, *contents):
+    def refuse(place, *contents, **options):
         if place.parent == tmp_path:
             raise PermissionError(13, "Permission denied")
-        return write(place, *contents)
+        return write(place, *contents, **options)
 
     monkeypatch.setattr(cache, "write_archive", refuse)
     same(load_letor(path, cache=True), load_letor(path, cache=True))

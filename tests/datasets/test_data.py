@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -46,6 +47,13 @@ class TestContents:
         sparse = csr_matrix(X)
         RankingData(sparse, [0, 1], [1, 1])
         sparse.data[0] = 3
+
+    @pytest.mark.parametrize("weight", [[1, 2], [1, 2, 3, 4], [[1, 2, 0.5]], 1])
+    def test_one_weight_for_each_query(self, data, weight):
+        with pytest.raises(ValueError, match=r"query_weight has shape .* but there are 3 queries"):
+            replace(data, query_weight=weight)
+        scattered = RankingData(data.X, data.y, [7, 3, 9, 7, 3, 9], query_weight=[1, 2, 3])
+        assert scattered.grouped().queries.weight.tolist() == [1, 2, 3]
 
     def test_survives_pickle_and_copy(self, data):
         for twin in (pickle.loads(pickle.dumps(data)), copy.deepcopy(data)):

@@ -14,7 +14,7 @@ import zstandard
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 import boostlist
-from boostlist.datasets import LetorError, _reader, load_letor, make_ranking, sample_folder, write_letor
+from boostlist.datasets import LetorError, _grammar, _reader, load_letor, make_ranking, sample_folder, write_letor
 
 TEXT = b"2 qid:10 1:0.5 3:-1e-2 #docid = A inc = 1\r\n\n# a comment\n0 qid:10 2:NULL\t3:4#B\n1.5 qid:7 1:3 \n"
 X = np.array([[0.5, 0, -0.01], [0, np.nan, 4], [3, 0, 0]], np.float32)
@@ -90,8 +90,43 @@ class TestSources:
         os.mkfifo(tmp_path / "pipe")
         writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(TEXT,))
         writer.start()
-        check(load_letor(tmp_path / "pipe"))
+        with pytest.raises(ValueError, match=r"pipe is a pipe or device, which may never end; give max_bytes="):
+            load_letor(tmp_path / "pipe")
+        check(load_letor(tmp_path / "pipe", max_bytes=1000))
         writer.join()
+
+    @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs devices")
+    def test_a_device_that_never_ends(self):
+        with pytest.raises(ValueError, match="may never end"):
+            load_letor("/dev/zero")
+        with pytest.raises(ValueError, match=r"/dev/zero has more than max_bytes=3,000,000 bytes"):
+            load_letor("/dev/zero", max_bytes=3_000_000)
+
+    @pytest.mark.parametrize("pack", [bytes, gzip.compress])
+    def test_limits(self, tmp_path, monkeypatch, pack):
+        (tmp_path / "a").write_bytes(pack(TEXT))
+        size, rows = len(TEXT), len(load_letor(tmp_path / "a"))
+        check(load_letor(tmp_path / "a", max_bytes=size, max_rows=rows))
+        (tmp_path / "b").write_bytes(pack(TEXT.replace(b"qid:", b"qid:9")))
+        twice = [tmp_path / "a", tmp_path / "b"]
+        assert len(load_letor(twice, max_bytes=2 * size + 100, max_rows=2 * rows)) == 2 * rows
+        monkeypatch.setattr(_reader, "_Reader", None)  # nothing is allocated: the first pass is enough
+        for limits in ({"max_bytes": size - 1}, {"max_rows": rows - 1}):
+            with pytest.raises(LetorError, match=f"the limit of {next(iter(limits))}="):
+                load_letor(tmp_path / "a", **limits)
+        with pytest.raises(LetorError, match="max_rows"):
+            load_letor(twice, max_rows=2 * rows - 1)
+        with pytest.raises(ValueError, match="max_rows must be at least 1, got 0"):
+            load_letor(tmp_path / "a", max_rows=0)
+
+    def test_a_bomb_is_found_early(self, tmp_path, monkeypatch):
+        """Of 50 MB of text in 50 kB, not much more than the limit is looked at."""
+        (tmp_path / "bomb.gz").write_bytes(gzip.compress(b"0 qid:1 1:1\n" * 4_000_000, 1))
+        looked, scan = [], _grammar.scan
+        monkeypatch.setattr(_grammar, "scan", lambda batch, longest: looked.append(len(batch)) or scan(batch, longest))
+        with pytest.raises(LetorError, match="max_bytes"):
+            load_letor(tmp_path / "bomb.gz", max_bytes=2_000_000)
+        assert sum(looked) < 2_000_000 + 20 * _reader.BLOCK_BYTES
 
     def test_text_mode_is_refused(self):
         with pytest.raises(TypeError, match="binary mode"):
