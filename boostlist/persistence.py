@@ -19,7 +19,7 @@ from scipy import sparse
 
 from boostlist._typing import AnyArray
 from boostlist.files import FileFormatError, Kind, PathLike, open_regular, read_archive, write_archive
-from boostlist.losses import Loss, Sum, registry
+from boostlist.losses import Loss, Mapped, Sum, registry
 from boostlist.rankers import RANKERS
 
 BOOSTER_FILES = (b"tree\n", b"{")
@@ -148,6 +148,8 @@ def encode(value: Any, what: str) -> Any:
         return [encode(item, what) for item in value]
     if isinstance(value, Sum):
         return {"sum": [[factor, encode(loss, what)] for factor, loss in value.terms]}
+    if isinstance(value, Mapped):
+        return {"mapped": encode(value.loss, what), "phi": value.phi, "a": value.a}
     names = {loss: name for name, loss in registry.items()}
     if isinstance(value, Loss) and type(value) in names:
         return {"loss": names[type(value)], "parameters": {f.name: getattr(value, f.name) for f in fields(value)}}
@@ -164,5 +166,7 @@ def decode(value: Any) -> Any:
         return value
     if "sum" in value:
         return Sum(terms=tuple((float(factor), decode(loss)) for factor, loss in value["sum"]))
+    if "mapped" in value:
+        return Mapped(decode(value["mapped"]), value["phi"], float(value["a"]))
     parameters = {name: tuple(v) if isinstance(v, list) else v for name, v in value["parameters"].items()}
     return registry[value["loss"]](**parameters)

@@ -11,6 +11,7 @@ from boostlist.losses.group_pl import GroupPL
 from boostlist.losses.interval_rank import IntervalRank
 from boostlist.losses.lambda_loss import LambdaLoss
 from boostlist.losses.listnet import ListNet, MulticlassLogistic
+from boostlist.losses.mapped import Mapped
 from boostlist.losses.markov import WUB, WpLL
 from boostlist.losses.pairwise import (
     GBRank,
@@ -68,6 +69,7 @@ __all__ = [
     "ListMLE",
     "ListNet",
     "Loss",
+    "Mapped",
     "MulticlassLogistic",
     "PairwiseExponential",
     "PairwiseHinge",
