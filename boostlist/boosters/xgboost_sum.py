@@ -1,0 +1,104 @@
+"""Weighted sums of XGBoost's boosters: the trees of all, their leaves multiplied by each booster's factor.
+
+XGBoost writes a model as JSON. A tree's leaf values are `split_conditions` where it has no left child, and a constant
+`base_score` is added to the sum. Values and sums are float32 there: trees are ordered by their largest leaf, so that the
+small ones are added before the sum is large and loses digits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xgboost as xgb
+
+_IDENTITY = ("reg:squarederror", "rank:ndcg", "rank:map", "rank:pairwise")
+
+
+def weighted_sum(boosters: Sequence[Any], factors: Sequence[float]) -> Any:
+    """Return a booster whose raw scores are the sum over boosters of factor x raw score."""
+    documents = [_document(booster) for booster in boosters]
+    trees = []
+    base = 0.0
+    for document, factor in zip(documents, factors, strict=True):
+        base += float(factor) * _base_score(document)
+        for tree, share in zip(_model(document)["trees"], _shares(document), strict=True):
+            trees.append(_scaled(tree, factor * share))
+    trees.sort(key=_largest_leaf)
+    for i, tree in enumerate(trees):
+        tree["id"] = i
+    total = documents[0]
+    model = _model(total)
+    model["trees"] = trees
+    model["tree_info"] = [0] * len(trees)
+    model["iteration_indptr"] = list(range(len(trees) + 1))
+    model["gbtree_model_param"] |= {"num_trees": str(len(trees)), "num_parallel_tree": "1"}
+    learner = total["learner"]
+    learner["gradient_booster"] = {"model": model, "name": "gbtree"}
+    learner["attributes"] = {}
+    learner["objective"] = {"name": "reg:squarederror", "reg_loss_param": {"scale_pos_weight": "1"}}
+    learner["learner_model_param"]["base_score"] = _like(learner["learner_model_param"]["base_score"], base)
+    return xgb.Booster(model_file=bytearray(json.dumps(total).encode()))
+
+
+def same_features(first: Any, other: Any) -> bool:
+    """Whether two boosters take the same features."""
+    return (first.num_features(), first.feature_names, first.feature_types) == (
+        other.num_features(),
+        other.feature_names,
+        other.feature_types,
+    )
+
+
+def why_no_sum(booster: Any) -> str | None:
+    """Return why a booster's score is not the sum of its trees' leaves; None if it is."""
+    learner = _document(booster)["learner"]
+    if learner["gradient_booster"]["name"] not in ("gbtree", "dart"):
+        return "it has no trees"
+    name = learner["objective"]["name"]
+    return None if name in _IDENTITY else f"its objective {name} transforms the sum of the leaves"
+
+
+def _document(booster: Any) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(booster.save_raw("json"))
+    return document
+
+
+def _model(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the part that describes the trees; the booster "dart" wraps another."""
+    trees = document["learner"]["gradient_booster"]
+    model: dict[str, Any] = trees.get("gbtree", trees)["model"]
+    return model
+
+
+def _shares(document: dict[str, Any]) -> list[float]:
+    """Return the factor of each tree, which "dart" keeps beside the trees."""
+    shares: list[float] | None = document["learner"]["gradient_booster"].get("weight_drop")
+    return [1.0] * len(_model(document)["trees"]) if shares is None else shares
+
+
+def _base_score(document: dict[str, Any]) -> float:
+    return float(document["learner"]["learner_model_param"]["base_score"].strip("[]"))
+
+
+def _like(text: str, value: float) -> str:
+    """Return a number in the form of another: XGBoost writes a list of one from 3.1 on."""
+    return f"[{value!r}]" if text.startswith("[") else repr(value)
+
+
+def _is_leaf(tree: dict[str, Any]) -> Any:
+    return np.asarray(tree["left_children"]) == -1
+
+
+def _scaled(tree: dict[str, Any], factor: float) -> dict[str, Any]:
+    """Return the tree with its leaves multiplied; `base_weights` are what nodes would give as leaves."""
+    values = np.asarray(tree["split_conditions"], np.float64)
+    values = np.where(_is_leaf(tree), factor * values, values)
+    weights = factor * np.asarray(tree["base_weights"], np.float64)
+    return tree | {"split_conditions": values.tolist(), "base_weights": weights.tolist()}
+
+
+def _largest_leaf(tree: dict[str, Any]) -> float:
+    return float(np.abs(np.asarray(tree["split_conditions"])[_is_leaf(tree)]).max())
