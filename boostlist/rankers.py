@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:  # what editors and type checkers see of the table; a test compares both
     from boostlist.boosters.tree_ranker import TreeRanker as TreeRanker
+    from boostlist.ensemble.ranker import EnsembleRanker as EnsembleRanker
     from boostlist.models.kernel import KernelRanker as KernelRanker
     from boostlist.models.linear import LinearRanker as LinearRanker
     from boostlist.models.quadratic import QuadraticRanker as QuadraticRanker
@@ -135,6 +136,7 @@ _TABLE = (
         full={"C": [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0], "normalize": ["pairs"], **_EITHER},
     ),
     Ranker("boostlist.models.rank_cosine.RankCosineRanker", family="rankcosine", small=_ZSCORE, full=_EITHER),
+    Ranker("boostlist.ensemble.ranker.EnsembleRanker"),
     Ranker("boostlist.models.separate.BilinearRanker"),
     Ranker("boostlist.models.separate.DistanceRanker"),
 )

@@ -75,6 +75,10 @@ class Job:
     start: Any = None
     batch_rows: int | None = None
 
+    def shares_training_data(self, name: str) -> bool:
+        """Whether data for evaluation has the very features of the training: a host need not hold them twice."""
+        return [each for each, lists in self.valid.items() if lists.X is self.train.X] == [name]
+
     def bound_metrics(self) -> dict[str, list[BoundMetric]]:
         """Bind every metric to every set of lists for evaluation."""
         return {name: [metric.bind(lists.judged) for metric in self.metrics] for name, lists in self.valid.items()}
@@ -164,6 +168,15 @@ class Host(Protocol):
 
     def first_rounds(self, booster: Any, n: int) -> Any:
         """Return a booster of the first n rounds."""
+
+    def weighted_sum(self, boosters: Sequence[Any], factors: Sequence[float]) -> Any:
+        """Return a booster whose raw scores are the sum over boosters of factor x raw score."""
+
+    def why_no_sum(self, booster: Any) -> str | None:
+        """Return why a booster's raw score is not the sum of its trees' leaves, so that it cannot be part of a sum."""
+
+    def same_features(self, first: Any, other: Any) -> bool:
+        """Whether two boosters take the same features."""
 
     def total_gain(self, booster: Any, n_features: int) -> FloatArray:
         """Return the summed gain of each feature's splits."""

@@ -13,6 +13,9 @@ from boostlist.boosters.batches import release
 from boostlist.boosters.early_stopping import lightgbm_early_stopping
 from boostlist.boosters.hosts import NOTE, DistributedJob, Job, Trained, TreeParameters
 from boostlist.boosters.lists import Lists
+from boostlist.boosters.lightgbm_sum import same_features as same_features
+from boostlist.boosters.lightgbm_sum import weighted_sum as weighted_sum
+from boostlist.boosters.lightgbm_sum import why_no_sum as why_no_sum
 
 _LEAST_SAMPLE = 10_000
 _LAST_LINE = "\npandas_categorical:"
@@ -113,7 +116,10 @@ def train(job: Job) -> Trained:
         params["bin_construct_sample_cnt"] = max(job.batch_rows, _LEAST_SAMPLE)
     data_params = {name: value for name, value in params.items() if name != "objective"}
     train_set = _dataset(job.train, None, job.batch_rows, data_params)
-    valid_sets = [_dataset(lists, train_set, job.batch_rows, data_params) for lists in job.valid.values()]
+    valid_sets = [
+        train_set if job.shares_training_data(name) else _dataset(lists, train_set, job.batch_rows, data_params)
+        for name, lists in job.valid.items()
+    ]
     bound = {id(data): metrics for data, metrics in zip(valid_sets, job.bound_metrics().values(), strict=True)}
 
     def evaluate(scores: AnyArray, data: Any) -> list[tuple[str, float, bool]]:

@@ -192,7 +192,9 @@ class TreeRanker(RankingEstimator):
             Weight of each row, or of each query. Where weights differ within a query they multiply gradient and
             Hessian of their document, as LightGBM has it.
         eval_set
-            Data to evaluate on after each round: ``(X, y, qid)``, or ``(X, y)`` if X has a column ``qid``.
+            Data to evaluate on after each round: ``(X, y, qid)``, or ``(X, y)`` if X has a column ``qid``. Weights for
+            the metric may follow, of queries or rows; with the X of the training itself they say which of its queries
+            to look at, such as those of weight 0 in training, and nothing is copied.
         eval_metric
             Metrics of boostlist or their names. The first one decides on stopping.
         early_stopping_rounds
@@ -208,7 +210,8 @@ class TreeRanker(RankingEstimator):
         train = self._lists("fit", X, y, qid, group, sample_weight, batched=batch_rows is not None, reset=True)
         adapter.check_parameters(self.host_parameters(), self.n_features_in_)
         valid = {
-            f"valid_{i}": self._valid_lists(i, entry, batch_rows is not None) for i, entry in enumerate(eval_set or ())
+            f"valid_{i}": self._valid_lists(i, entry, batch_rows is not None, (X, train.X))
+            for i, entry in enumerate(eval_set or ())
         }
         if early_stopping_rounds is not None and not valid:
             raise ValueError("early_stopping_rounds needs data to evaluate on: pass eval_set=[(X, y, qid)]")
@@ -288,11 +291,16 @@ class TreeRanker(RankingEstimator):
         features = self._mapped(X, reset) if batched else self._checked_features(X, "keep", reset)
         return Lists.of(queries, None if weight is None else checked_weight(weight, queries), features)
 
-    def _valid_lists(self, i: int, entry: tuple[Any, ...], batched: bool) -> Lists:
-        if not isinstance(entry, tuple | list) or len(entry) not in (2, 3):
+    def _valid_lists(self, i: int, entry: tuple[Any, ...], batched: bool, trained: tuple[Any, Any]) -> Lists:
+        """Return lists for evaluation; the training data as it was given has the features that were made of it."""
+        if not isinstance(entry, tuple | list) or len(entry) not in (2, 3, 4):
             raise ValueError(f"eval_set[{i}] must be (X, y, qid), or (X, y) if X has a column 'qid'")
-        X, y, qid = (*entry, None)[:3]
-        return self._lists(f"fit, eval_set[{i}]", X, y, qid, batched=batched, reset=False)
+        X, y, qid, weight = (*entry, None, None)[:4]
+        method = f"fit, eval_set[{i}]"
+        if X is trained[0] and weight is not None:
+            queries = self._read_queries(X, y, qid, None, method)
+            return Lists.of(queries, checked_weight(weight, queries), trained[1])
+        return self._lists(method, X, y, qid, None, weight, batched=batched, reset=False)
 
     def _mapped(self, X: Any, reset: bool) -> Any:
         """Return features that are read in batches, unread."""

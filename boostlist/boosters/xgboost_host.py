@@ -18,6 +18,9 @@ from boostlist.boosters.batches import batch_bounds, batches
 from boostlist.boosters.early_stopping import xgboost_early_stopping
 from boostlist.boosters.hosts import CHECKSUM, NOTE, DistributedJob, Job, Trained, TreeParameters
 from boostlist.boosters.lists import Lists
+from boostlist.boosters.xgboost_sum import same_features as same_features
+from boostlist.boosters.xgboost_sum import weighted_sum as weighted_sum
+from boostlist.boosters.xgboost_sum import why_no_sum as why_no_sum
 
 _ALIASES = {
     "eta": "learning_rate",
@@ -138,8 +141,12 @@ def train(job: Job) -> Trained:
     """Train with ``xgb.train``."""
     params = parameters(job.tree, job.objective if isinstance(job.objective, str) else None)
     if job.batch_rows is None:
-        everything = (job.train, *job.valid.values())
-        return _train(job, params, [_dmatrix(lists, _query_weight(job, lists)) for lists in everything])
+        dtrain = _dmatrix(job.train, _query_weight(job, job.train))
+        valid = [
+            dtrain if job.shares_training_data(name) else _dmatrix(lists, _query_weight(job, lists))
+            for name, lists in job.valid.items()
+        ]
+        return _train(job, params, [dtrain, *valid])
     with _external(job, params) as matrices:
         return _train(job, params, matrices)
 

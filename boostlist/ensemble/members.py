@@ -1,0 +1,142 @@
+"""Who is in an ensemble: the default panel, names of members, and what a member's ``fit`` takes."""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sklearn.pipeline import Pipeline
+
+from boostlist.boosters.tree_ranker import TreeRanker
+
+if TYPE_CHECKING:
+    from boostlist.boosters.hosts import Backend
+
+LOSSES = ("wub", "cs_listmle", "listmle", "pairwise_logistic")
+"""Losses of the default panel: each sees the order otherwise, so that their errors differ."""
+LEAVES = (7, 15)
+"""Sizes of the default panel's trees."""
+
+
+def default_members(backend: Backend = "lightgbm", **parameters: Any) -> list[tuple[str, Any]]:
+    """Return the default panel: trees of two sizes on each of four losses, by name.
+
+    Parameters
+    ----------
+    backend
+        Host of all members.
+    **parameters
+        Further parameters of each `TreeRanker`.
+
+    Examples
+    --------
+    >>> from boostlist.ensemble import default_members
+    >>> [name for name, member in default_members()][:3]
+    ['wub_7', 'wub_15', 'cs_listmle_7']
+    """
+    return [
+        (f"{loss}_{leaves}", TreeRanker(loss, backend=backend, num_leaves=leaves, **parameters))
+        for loss in LOSSES
+        for leaves in LEAVES
+    ]
+
+
+def named(members: Sequence[Any]) -> list[tuple[str, Any]]:
+    """Return members with their names: given as ``(name, estimator)``, else the name of the loss or of the class.
+
+    Where several would have one name, they are numbered from 1: ``wub-1``, ``wub-2``.
+
+    Raises
+    ------
+    ValueError
+        If there are no members, or names are not unique or contain ``__``.
+    """
+    if not len(members):
+        raise ValueError("members is empty; give estimators, or None for the default panel")
+    pairs = [member if isinstance(member, tuple | list) else (_own_name(member), member) for member in members]
+    count = Counter(name for name, _ in pairs)
+    number: Counter[str] = Counter()
+    result = []
+    for (name, estimator), member in zip(pairs, members, strict=True):
+        number[name] += 1
+        given = isinstance(member, tuple | list)
+        result.append((name if given or count[name] == 1 else f"{name}-{number[name]}", estimator))
+    _check_names([name for name, _ in result])
+    return result
+
+
+def _own_name(member: Any) -> str:
+    last = member.steps[-1][1] if isinstance(member, Pipeline) else member
+    loss = getattr(last, "objective", getattr(last, "loss", None))
+    return loss.replace(":", "_") if isinstance(loss, str) else type(last).__name__.lower()
+
+
+def _check_names(names: list[Any]) -> None:
+    for name in names:
+        if not isinstance(name, str) or not name or "__" in name:
+            raise ValueError(f"names of members are texts without '__', got {name!r}")
+        if names.count(name) > 1:
+            raise ValueError(f"there are several members of the name {name!r}; names must differ")
+
+
+class Accepts(NamedTuple):
+    """What a member's ``fit`` takes besides features and labels.
+
+    Attributes
+    ----------
+    qid, weight
+        Queries; weights of rows or queries.
+    stopping
+        Data to stop the training on.
+    """
+
+    qid: bool
+    weight: bool
+    stopping: bool
+
+
+def accepts(member: Any) -> Accepts:
+    """Return what a member, or the last step of a pipeline, takes by its signature."""
+    if isinstance(member, Pipeline):
+        return accepts(member.steps[-1][1])
+    parameters = inspect.signature(member.fit).parameters
+    # A search hands on whatever it is given, by scikit-learn's metadata routing.
+    anything = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+    return Accepts(
+        qid="qid" in parameters or anything,
+        weight="sample_weight" in parameters,
+        stopping={"eval_set", "eval_metric", "early_stopping_rounds"} <= parameters.keys(),
+    )
+
+
+def check_member(name: str, member: Any, bagged: bool) -> None:
+    """Raise a ValueError that names a member which cannot take part."""
+    if not (hasattr(member, "fit") and hasattr(member, "predict") and hasattr(member, "get_params")):
+        raise ValueError(f"member {name!r} is no estimator: {member!r}")
+    takes = accepts(member)
+    if not takes.qid:
+        raise ValueError(
+            f"member {name!r}: fit of {type(member).__name__} takes no qid, so that it would not know the queries; "
+            "TreeRanker trains both LightGBM's and XGBoost's own objectives"
+        )
+    if bagged and not takes.weight:
+        raise ValueError(
+            f"member {name!r}: fit of {type(member).__name__} takes no sample_weight, by which bags are drawn; set "
+            "n_bags=1 or leave the member out"
+        )
+
+
+def seeded(member: Any, seed: int) -> Any:
+    """Set every ``random_state`` of a member, those of a pipeline's steps included."""
+    names = [name for name in member.get_params() if name == "random_state" or name.endswith("__random_state")]
+    return member.set_params(**dict.fromkeys(names, seed))
+
+
+def with_threads(member: Any, threads: int) -> Any:
+    """Give boosted trees that would take all cores their share of them."""
+    last = member.steps[-1][1] if isinstance(member, Pipeline) else member
+    if isinstance(last, TreeRanker) and last.n_jobs is None:
+        last.set_params(n_jobs=threads)
+    return member

@@ -1,0 +1,228 @@
+"""Trainings of members: each on a bag, side by side, on features that all share.
+
+The transformers of a pipeline are fitted on all rows; its last step is trained on the bag.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from boostlist._typing import FloatArray, IntArray
+from boostlist.boosters.binding import is_instance
+from boostlist.ensemble.bags import Bag
+from boostlist.ensemble.members import accepts, seeded, with_threads
+from boostlist.ensemble.weights import spread
+from boostlist.metrics import Metric
+from boostlist.parallel import get_threads
+from boostlist.queries import Queries
+from boostlist.ranking_estimator import RankingEstimator
+
+
+class Lists(NamedTuple):
+    """Features and the lists that their rows make up."""
+
+    X: Any
+    queries: Queries
+
+    @property
+    def numbers(self) -> IntArray:
+        """Number of each row's query."""
+        return np.repeat(np.arange(self.queries.n_queries), self.queries.sizes)
+
+    def entry(self) -> tuple[Any, ...]:
+        """Return the lists as an entry of ``eval_set``."""
+        return self.X, self.queries.labels, self.numbers, self.queries.weight
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """What all trainings share.
+
+    Attributes
+    ----------
+    train, valid
+        Training data; data to stop on, to measure spreads and to weigh members, the last of which decides.
+    metric
+        What decides on stopping.
+    patience
+        Number of rounds without a gain after which boosting stops; None trains to the end.
+    """
+
+    train: Lists
+    valid: tuple[Lists, ...]
+    metric: str | Metric | Sequence[str | Metric]
+    patience: int | None
+
+    def held_out(self, bag: Bag) -> tuple[Lists, ...]:
+        """Return data that a training on a bag does not see: `valid`, or else the queries left out, not copied."""
+        if self.valid:
+            return self.valid
+        left_out = bag.held_out(self.train.queries)
+        return () if left_out is None else (Lists(self.train.X, left_out),)
+
+    def judged(self, bag: Bag) -> Lists:
+        """Return where the spread of a member is measured: on data it has not seen, if there is any."""
+        held_out = self.held_out(bag)
+        return held_out[-1] if held_out else self.train
+
+
+class Training(NamedTuple):
+    """An unfitted member, and the bag that it is for."""
+
+    name: str
+    bag: Bag
+    member: Any
+
+    @property
+    def title(self) -> str:
+        """Name, with the number of the bag where there are several."""
+        return self.name if self.bag.left_out is None else f"{self.name} (bag {self.bag.number})"
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A fitted member.
+
+    Attributes
+    ----------
+    name, bag
+        Who, and the number of its bag.
+    estimator
+        The fitted estimator; None if it failed.
+    spread
+        Spread of its scores within queries.
+    scores
+        Its scores where `Material.judged` says, 0 for queries of weight 0; None if nobody asked for them.
+    seconds
+        How long it took.
+    error
+        Why it failed.
+    """
+
+    name: str
+    bag: int
+    estimator: Any
+    spread: float = 0.0
+    scores: FloatArray | None = None
+    seconds: float = 0.0
+    error: str = ""
+
+
+def train_all(
+    trainings: Sequence[Training],
+    material: Material,
+    *,
+    n_jobs: int | None,
+    keep_scores: bool,
+    drop: bool,
+    verbose: bool,
+) -> list[Trained]:
+    """Train side by side, in threads: features are shared, and hosts and loops let others work meanwhile.
+
+    Parameters
+    ----------
+    trainings, material
+        What to do.
+    n_jobs
+        Number of trainings at a time; None for as many as there are threads. Each has its share of the threads.
+    keep_scores
+        Whether scores are needed.
+    drop
+        Whether a failure is a result rather than an error.
+    verbose
+        Whether to print a line for each.
+    """
+    threads = get_threads()
+    workers = min(len(trainings), threads if n_jobs is None else n_jobs)
+    share = max(1, threads // workers)
+    calls = (
+        delayed(_train)(number, training, material, share if workers > 1 else None, keep_scores, drop)
+        for number, training in enumerate(trainings)
+    )
+    results: dict[int, Trained] = {}
+    finished: Iterator[tuple[int, Trained]] = Parallel(
+        n_jobs=workers, require="sharedmem", return_as="generator_unordered"
+    )(calls)
+    for number, result in finished:
+        results[number] = result
+        if verbose:
+            print(f"[{len(results)}/{len(trainings)}] {trainings[number].title}: {_said(result)}", flush=True)
+    return [results[number] for number in range(len(trainings))]
+
+
+def _said(result: Trained) -> str:
+    if result.error:
+        return f"failed: {result.error}"
+    rounds = getattr(result.estimator, "n_estimators_", None)
+    return f"{f'{rounds} rounds, ' if rounds else ''}{result.seconds:.1f} s"
+
+
+def _train(
+    number: int, training: Training, material: Material, threads: int | None, keep_scores: bool, drop: bool
+) -> tuple[int, Trained]:
+    name, bag = training.name, training.bag
+    member = clone(training.member)
+    if bag.seed is not None:
+        member = seeded(member, bag.seed)
+    if threads is not None:
+        member = with_threads(member, threads)
+    begin = time.perf_counter()
+    try:
+        member = _fitted(member, material, bag)
+        judged = material.judged(bag)
+        scores = judged.queries.scores(member.predict(judged.X))
+    except Exception as error:  # whatever a member raises, the message is to say which one it was
+        if not drop:
+            kind = type(error) if type(error) in (ValueError, TypeError, ImportError) else RuntimeError
+            raise kind(f"member {training.title!r} failed: {_first_line(error)}") from error
+        return number, Trained(name, bag.number, None, error=f"{type(error).__name__}: {_first_line(error)}")
+    size = spread(scores, judged.queries)
+    kept = scores * np.repeat(judged.queries.weight > 0, judged.queries.sizes) if keep_scores else None
+    return number, Trained(name, bag.number, member, size, kept, time.perf_counter() - begin)
+
+
+def _first_line(error: Exception) -> str:
+    """Return what is wrong; hosts append a stack trace of their own."""
+    return str(error).strip().partition("\n")[0]
+
+
+def _fitted(member: Any, material: Material, bag: Bag) -> Any:
+    if isinstance(member, Pipeline) and len(member.steps) > 1:
+        return _fitted_pipeline(member, material, bag)
+    takes, queries = accepts(member), material.train.queries
+    options: dict[str, Any] = {"qid": material.train.numbers}
+    if bag.weight is not None:
+        options["sample_weight"] = _weights_for(member, bag.weight, queries)
+    held_out = material.held_out(bag)
+    if takes.stopping and held_out:
+        options |= {
+            "eval_set": [lists.entry() for lists in held_out],
+            "eval_metric": material.metric,
+            "early_stopping_rounds": material.patience,
+        }
+    return member.fit(material.train.X, queries.labels, **options)
+
+
+def _fitted_pipeline(pipeline: Pipeline, material: Material, bag: Bag) -> Pipeline:
+    """Fit transformers and last step one after the other, since data to stop on must be transformed in between."""
+    before, (name, last) = pipeline[:-1], pipeline.steps[-1]
+    X = before.fit_transform(material.train.X, material.train.queries.labels)
+    valid = tuple(Lists(before.transform(lists.X), lists.queries) for lists in material.valid)
+    inner = replace(material, train=Lists(X, material.train.queries), valid=valid)
+    return Pipeline(
+        [*before.steps, (name, _fitted(last, inner, bag))], memory=pipeline.memory, verbose=pipeline.verbose
+    )
+
+
+def _weights_for(member: Any, weight: FloatArray, queries: Queries) -> FloatArray:
+    """Return weights by query for rankers of boostlist and XGBRanker, else by row, as scikit-learn has it."""
+    by_query = isinstance(member, RankingEstimator) or is_instance(member, "xgboost", "XGBRanker")
+    return weight if by_query or len(weight) != queries.n_queries else np.repeat(weight, queries.sizes)
