@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -57,13 +57,12 @@ class Storable:
         ValueError
             If the model is not fitted, or a parameter cannot be written without pickle, such as a callable.
         """
-        from sklearn.utils.validation import check_is_fitted
+        return write_archive(path, _MODEL, *pack(self))
 
-        check_is_fitted(self)
-        parameters = {name: encode(value, name) for name, value in self.get_params(deep=False).items()}  # type: ignore[attr-defined]
-        attributes, arrays = self._state()
-        about = {"model": type(self).__name__, "parameters": parameters, "attributes": attributes}
-        return write_archive(path, _MODEL, about, arrays)
+    def _stored_parameters(self) -> dict[str, Any]:
+        """Return the parameters as JSON can hold them; `_restore` may set those that are fitted things themselves."""
+        parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
+        return {name: encode(value, name) for name, value in parameters.items()}
 
     def _state(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
         """Return fitted attributes: those that go into the header, and arrays."""
@@ -94,6 +93,59 @@ class Storable:
                 setattr(self, stem, sparse.csr_matrix((data, indices, indptr), shape=tuple(shape.tolist())))
 
 
+class Packed(NamedTuple):
+    """A model as a file holds it: JSON, and arrays by name."""
+
+    about: dict[str, Any]
+    arrays: dict[str, AnyArray]
+
+
+def pack(model: Storable) -> Packed:
+    """Return a fitted model in the form in which it is stored.
+
+    Raises
+    ------
+    ValueError
+        If it is not fitted, or a parameter cannot be written without pickle.
+    """
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(model)
+    attributes, arrays = model._state()
+    about = {"model": type(model).__name__, "parameters": model._stored_parameters(), "attributes": attributes}
+    return Packed(about, arrays)
+
+
+def unpack(packed: Packed, where: PathLike) -> Any:
+    """Return the model that was packed; `where` names the file in errors.
+
+    Raises
+    ------
+    FileFormatError
+        If it is no model, or not one that this version knows.
+    """
+    about, views = packed
+    kinds = {"model": str, "parameters": dict, "attributes": dict}
+    if not all(isinstance(about.get(key), kind) for key, kind in kinds.items()):
+        raise FileFormatError(f"{where} is damaged: it does not say what model it holds")
+    name = about["model"]
+    model_class: Any = RANKERS[name].load() if name in RANKERS else object
+    if not issubclass(model_class, Storable):
+        raise FileFormatError(
+            f"{where} holds a model {name!r}, which this version of boostlist does not know; upgrade it"
+        )
+    # Arrays of their own, as those of a model that was fitted here; in the byte order of this machine.
+    arrays = {key: np.array(view, view.dtype.newbyteorder("=")) for key, view in views.items()}
+    try:
+        model: Any = model_class(**{key: decode(value) for key, value in about["parameters"].items()})
+        model._restore(about["attributes"], arrays)
+    except Exception as error:  # a forged file may hold anything
+        raise FileFormatError(f"{where} is damaged: its {name} cannot be put together ({error})") from error
+    if not (model.__sklearn_is_fitted__() and hasattr(model, "n_features_in_")):
+        raise FileFormatError(f"{where} is damaged: its {name} lacks what it was fitted to")
+    return model
+
+
 def load(path: PathLike) -> Any:
     """Load a model that ``save`` has written.
 
@@ -116,26 +168,7 @@ def load(path: PathLike) -> Any:
         head = file.read(5)
     if head.startswith(BOOSTER_FILES):
         return RANKERS["TreeRanker"].load().from_file(path)
-    about, views = read_archive(path, _MODEL)
-    kinds = {"model": str, "parameters": dict, "attributes": dict}
-    if not all(isinstance(about.get(key), kind) for key, kind in kinds.items()):
-        raise FileFormatError(f"{path} is damaged: it does not say what model it holds")
-    name = about["model"]
-    model_class: Any = RANKERS[name].load() if name in RANKERS else object
-    if not issubclass(model_class, Storable):
-        raise FileFormatError(
-            f"{path} holds a model {name!r}, which this version of boostlist does not know; upgrade it"
-        )
-    # Arrays of their own, as those of a model that was fitted here; in the byte order of this machine.
-    arrays = {key: np.array(view, view.dtype.newbyteorder("=")) for key, view in views.items()}
-    try:
-        model: Any = model_class(**{key: decode(value) for key, value in about["parameters"].items()})
-        model._restore(about["attributes"], arrays)
-    except Exception as error:  # a forged file may hold anything
-        raise FileFormatError(f"{path} is damaged: its {name} cannot be put together ({error})") from error
-    if not (model.__sklearn_is_fitted__() and hasattr(model, "n_features_in_")):
-        raise FileFormatError(f"{path} is damaged: its {name} lacks what it was fitted to")
-    return model
+    return unpack(Packed(*read_archive(path, _MODEL)), path)
 
 
 def encode(value: Any, what: str) -> Any:

@@ -34,7 +34,7 @@ def weighted_sum(boosters: Sequence[Any], factors: Sequence[float]) -> Any:
 
 def same_features(first: Any, other: Any) -> bool:
     """Whether two boosters take the same features, with the same categories."""
-    return first.feature_name() == other.feature_name() and first.pandas_categorical == other.pandas_categorical
+    return bool(first.feature_name() == other.feature_name() and first.pandas_categorical == other.pandas_categorical)
 
 
 def why_no_sum(booster: Any) -> str | None:

@@ -41,6 +41,11 @@ def write_model(path: PathLike, model: Stored) -> Path:
     """Write a ranker; the file appears complete or not at all."""
     path = Path(path)
     check_suffix(model.backend, path)
+    return write(path, to_bytes(model, path.suffix))
+
+
+def to_bytes(model: Stored, suffix: str) -> bytes:
+    """Return the contents of a file of this suffix."""
     note = {
         "version": _VERSION,
         "model": "TreeRanker",
@@ -48,7 +53,7 @@ def write_model(path: PathLike, model: Stored) -> Path:
         "attributes": {name: _encode(value, name) for name, value in model.attributes.items()},
     }
     notes = {NOTE: json.dumps(note), CHECKSUM: _ZEROS}
-    return write(path, _sealed(host(model.backend).to_bytes(model.booster, notes, path.suffix)))
+    return _sealed(host(model.backend).to_bytes(model.booster, notes, suffix))
 
 
 def check_suffix(backend: str, path: PathLike) -> None:
@@ -58,15 +63,19 @@ def check_suffix(backend: str, path: PathLike) -> None:
 
 
 def read_model(path: PathLike) -> Stored:
-    """Read what `write_model` has written.
+    """Read what `write_model` has written."""
+    with open_regular(path) as file:
+        return from_bytes(file.read(), path)
+
+
+def from_bytes(content: bytes, path: PathLike) -> Stored:
+    """Read the contents of a file; its name is for errors.
 
     Raises
     ------
     FileFormatError
         If the file is no model of a host, has no note - a plain model of LightGBM or XGBoost - or is damaged.
     """
-    with open_regular(path) as file:
-        content = file.read()
     backend = _backend(content)
     if backend is None:
         raise FileFormatError(f"{path} is not a model of boostlist, LightGBM or XGBoost, or is damaged")

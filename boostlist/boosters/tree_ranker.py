@@ -340,6 +340,10 @@ class TreeRanker(RankingEstimator):
         ValueError
             If a parameter cannot be written without pickle.
         """
+        return write_model(path, self.stored())
+
+    def stored(self) -> Stored:
+        """Return what a file holds of the fitted model."""
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
         attributes = {
@@ -348,7 +352,7 @@ class TreeRanker(RankingEstimator):
             "objective_": self.objective_,
             "evals_result_": self.evals_result_,
         }
-        return write_model(path, Stored(self.backend, self.booster_, self.get_params(deep=False), attributes))
+        return Stored(self.backend, self.booster_, self.get_params(deep=False), attributes)
 
     @classmethod
     def from_file(cls, path: PathLike) -> Self:
@@ -359,7 +363,12 @@ class TreeRanker(RankingEstimator):
         FileFormatError
             If the file is something else, damaged, or of another version: a ValueError.
         """
-        _, booster, parameters, attributes = read_model(path)
+        return cls.from_stored(read_model(path), path)
+
+    @classmethod
+    def from_stored(cls, stored: Stored, path: PathLike) -> Self:
+        """Return the model that a file holds; its name is for errors."""
+        _, booster, parameters, attributes = stored
         try:
             ranker = cls(**parameters)
             ranker.n_features_in_ = attributes["n_features_in_"]

@@ -1,8 +1,8 @@
 """Weighted sums of XGBoost's boosters: the trees of all, their leaves multiplied by each booster's factor.
 
 XGBoost writes a model as JSON. A tree's leaf values are `split_conditions` where it has no left child, and a constant
-`base_score` is added to the sum. XGBoost keeps leaves and adds them in float32, so that a sum of a thousand trees is the
-sum of its parts to a few 1e-6 of the scores' spread, and to less than 1e-6 in the mean square.
+`base_score` is added to the sum. XGBoost keeps leaves and adds them in float32, so that a sum of a thousand trees is
+the sum of its parts to a few 1e-6 of the scores' spread, and to less than 1e-6 in the mean square.
 """
 
 from __future__ import annotations
@@ -97,4 +97,3 @@ def _scaled(tree: dict[str, Any], factor: float) -> dict[str, Any]:
     values = np.where(_is_leaf(tree), factor * values, values)
     weights = factor * np.asarray(tree["base_weights"], np.float64)
     return tree | {"split_conditions": values.tolist(), "base_weights": weights.tolist()}
-

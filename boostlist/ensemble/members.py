@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sklearn.pipeline import Pipeline
@@ -43,18 +44,14 @@ def default_members(backend: Backend = "lightgbm", **parameters: Any) -> list[tu
     ]
 
 
-def named(members: Sequence[Any]) -> list[tuple[str, Any]]:
+def named(members: Any) -> list[tuple[str, Any]]:
     """Return members with their names: given as ``(name, estimator)``, else the name of the loss or of the class.
 
-    Where several would have one name, they are numbered from 1: ``wub-1``, ``wub-2``.
-
-    Raises
-    ------
-    ValueError
-        If there are no members, or names are not unique or contain ``__``.
+    Where several would have one name, they are numbered from 1: ``wub-1``, ``wub-2``. What is no list has no names;
+    `check_members` refuses it.
     """
-    if not len(members):
-        raise ValueError("members is empty; give estimators, or None for the default panel")
+    if not isinstance(members, list | tuple):
+        return []
     pairs = [member if isinstance(member, tuple | list) else (_own_name(member), member) for member in members]
     count = Counter(name for name, _ in pairs)
     number: Counter[str] = Counter()
@@ -63,7 +60,6 @@ def named(members: Sequence[Any]) -> list[tuple[str, Any]]:
         number[name] += 1
         given = isinstance(member, tuple | list)
         result.append((name if given or count[name] == 1 else f"{name}-{number[name]}", estimator))
-    _check_names([name for name, _ in result])
     return result
 
 
@@ -71,14 +67,6 @@ def _own_name(member: Any) -> str:
     last = member.steps[-1][1] if isinstance(member, Pipeline) else member
     loss = getattr(last, "objective", getattr(last, "loss", None))
     return loss.replace(":", "_") if isinstance(loss, str) else type(last).__name__.lower()
-
-
-def _check_names(names: list[Any]) -> None:
-    for name in names:
-        if not isinstance(name, str) or not name or "__" in name:
-            raise ValueError(f"names of members are texts without '__', got {name!r}")
-        if names.count(name) > 1:
-            raise ValueError(f"there are several members of the name {name!r}; names must differ")
 
 
 class Accepts(NamedTuple):
@@ -111,8 +99,20 @@ def accepts(member: Any) -> Accepts:
     )
 
 
-def check_member(name: str, member: Any, bagged: bool) -> None:
-    """Raise a ValueError that names a member which cannot take part."""
+def check_members(members: Sequence[tuple[str, Any]], bagged: bool) -> None:
+    """Raise a ValueError if there are no members, or that names one which cannot take part."""
+    if not members:
+        raise ValueError("members must be a list of estimators, with names or without, or None for the default panel")
+    names = [name for name, _ in members]
+    for name, member in members:
+        if not isinstance(name, str) or not name or "__" in name:
+            raise ValueError(f"names of members are texts without '__', got {name!r}")
+        if names.count(name) > 1:
+            raise ValueError(f"there are several members of the name {name!r}; names must differ")
+        _check_member(name, member, bagged)
+
+
+def _check_member(name: str, member: Any, bagged: bool) -> None:
     if not (hasattr(member, "fit") and hasattr(member, "predict") and hasattr(member, "get_params")):
         raise ValueError(f"member {name!r} is no estimator: {member!r}")
     takes = accepts(member)
@@ -134,9 +134,15 @@ def seeded(member: Any, seed: int) -> Any:
     return member.set_params(**dict.fromkeys(names, seed))
 
 
-def with_threads(member: Any, threads: int) -> Any:
-    """Give boosted trees that would take all cores their share of them."""
+@contextmanager
+def shared_threads(member: Any, threads: int | None) -> Iterator[None]:
+    """Give boosted trees that would take all cores so many of them, unless it is None, while they are trained."""
     last = member.steps[-1][1] if isinstance(member, Pipeline) else member
-    if isinstance(last, TreeRanker) and last.n_jobs is None:
-        last.set_params(n_jobs=threads)
-    return member
+    if threads is None or not isinstance(last, TreeRanker) or last.n_jobs is not None:
+        yield
+        return
+    last.n_jobs = threads
+    try:
+        yield
+    finally:
+        last.n_jobs = None

@@ -6,16 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from boostlist._typing import FloatArray
+from boostlist._typing import AnyArray, FloatArray
 from boostlist.checks import check_choice, warn
 from boostlist.ensemble.bags import draw_bags
-from boostlist.ensemble.members import check_member, default_members, named
+from boostlist.ensemble.members import check_members, default_members, named
 from boostlist.ensemble.merging import merged
+from boostlist.ensemble.storage import pack_member, unpack_member
 from boostlist.ensemble.training import Lists, Material, Trained, Training, train_all
 from boostlist.ensemble.weights import fitted_weights
 from boostlist.metrics import Metric
+from boostlist.persistence import Storable, encode
 from boostlist.queries import Queries
 from boostlist.ranking_estimator import RankingEstimator, checked_weight, without_qid
 
@@ -24,8 +28,6 @@ if TYPE_CHECKING:
 
 # The default panel's number of trees: fixed without data to stop on, else the most that stopping may leave.
 _ROUNDS, _MOST_ROUNDS = 200, 500
-# Weight of a query's loss against the penalty on weights that differ.
-_STRENGTH = 1.0
 
 
 class Part(NamedTuple):
@@ -50,7 +52,7 @@ class Part(NamedTuple):
     factor: float
 
 
-class EnsembleRanker(RankingEstimator):
+class EnsembleRanker(RankingEstimator, Storable):
     """A weighted sum of rankers, each in units of the spread of its scores within queries.
 
     Different losses make different errors; what they agree on is as good as the best of them on most data, without
@@ -104,6 +106,11 @@ class EnsembleRanker(RankingEstimator):
     True
     """
 
+    _stored = ()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "parts_")
+
     def __init__(
         self,
         members: Sequence[Any] | None = None,
@@ -126,20 +133,21 @@ class EnsembleRanker(RankingEstimator):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters and, if deep, members by name and their parameters as ``name__parameter``."""
         params: dict[str, Any] = super().get_params(deep=False)
-        if deep and self.members is not None:
+        if deep:
             for name, member in named(self.members):
                 params[name] = member
-                params |= {f"{name}__{key}": value for key, value in member.get_params().items()}
+                if hasattr(member, "get_params"):
+                    params |= {f"{name}__{key}": value for key, value in member.get_params().items()}
         return params
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, members by name, and their parameters as ``name__parameter``."""
         if "members" in params:
             self.members = params.pop("members")
-        names = [] if self.members is None else [name for name, _ in named(self.members)]
-        new = {name: params.pop(name) for name in names if name in params}
+        members = named(self.members)
+        new = {name: params.pop(name) for name, _ in members if name in params}
         if new:
-            self.members = [(name, new.get(name, member)) for name, member in named(self.members or ())]
+            self.members = [(name, new.get(name, member)) for name, member in members]
         super().set_params(**params)
         return self
 
@@ -183,19 +191,19 @@ class EnsembleRanker(RankingEstimator):
         material = Material(lists, valid, eval_metric, early_stopping_rounds)
         members = self._members(stopped=bool(valid) or self.n_bags > 1)
         bags = draw_bags(self.n_bags, lists.queries, weight, self.random_state)
-        for name, member in members:
-            check_member(name, member, self.n_bags > 1 or weight is not None)
+        check_members(members, bagged=self.n_bags > 1 or weight is not None)
         given = self._given_weights([name for name, _ in members])
+        fit_weights = isinstance(self.weights, str) and self.weights == "fitted"
         results = train_all(
             [Training(name, bag, member) for bag in bags for name, member in members],
             material,
             n_jobs=self.n_jobs,
-            keep_scores=self.weights == "fitted",
+            keep_scores=fit_weights,
             drop=self.on_error == "drop",
             verbose=bool(self.verbose),
         )
         trained = self._surviving(results)
-        if isinstance(self.weights, str) and self.weights == "fitted":
+        if fit_weights:
             given = _fitted(trained, material, bags)
         self._keep(trained, given)
         return self
@@ -240,7 +248,7 @@ class EnsembleRanker(RankingEstimator):
     ) -> tuple[Lists, FloatArray | None]:
         queries = self._read_queries(X, y, qid, group, "fit")
         weight = None if sample_weight is None else checked_weight(sample_weight, queries)
-        features = self._checked_features(X, "keep", reset=True)
+        features = self._checked_features(X, self._missing, reset=True)
         return Lists(features, queries if weight is None else _weighed(queries, weight)), weight
 
     def _valid_lists(self, i: int, entry: tuple[Any, ...]) -> Lists:
@@ -250,7 +258,11 @@ class EnsembleRanker(RankingEstimator):
         queries = self._read_queries(X, y, qid, None, f"fit, eval_set[{i}]")
         if weight is not None:
             queries = _weighed(queries, checked_weight(weight, queries))
-        return Lists(self._checked_features(X, "keep", reset=False), queries)
+        return Lists(self._checked_features(X, self._missing, reset=False), queries)
+
+    @property
+    def _missing(self) -> Literal["keep", "refuse"]:
+        return "keep" if get_tags(self).input_tags.allow_nan else "refuse"
 
     def _checked_features(self, X: Any, missing: Any, reset: bool) -> Any:
         # A data frame goes to the members as it is: its categories and names are their business.
@@ -310,7 +322,7 @@ class EnsembleRanker(RankingEstimator):
         ValueError
             If contributions are asked for and a member has none; the message names it.
         """
-        features = self._read_features(X, "keep")
+        features = self._read_features(X, self._missing)
         if pred_contrib:
             for part in self.parts_:
                 if not _has_contributions(part.estimator):
@@ -338,12 +350,52 @@ class EnsembleRanker(RankingEstimator):
         check_is_fitted(self)
         return merged(self.parts_)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "parts_")
+    def _stored_parameters(self) -> dict[str, Any]:
+        """Return the parameters but for the members, which a file has in their fitted form."""
+        own = self.get_params(deep=False) | {"members": None}
+        if isinstance(self.weights, Mapping | np.ndarray):
+            names = [name for name, _ in self._members(stopped=False)]
+            own["weights"] = list(self._given_weights(names).values())
+        return {name: encode(value, name) for name, value in own.items()}
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        attributes, arrays = super()._state()
+        stored = []
+        for i, part in enumerate(self.parts_):
+            try:
+                about, more = pack_member(part.estimator, f"parts.{i}")
+            except ValueError as error:
+                raise ValueError(f"member {part.name!r}: {error}") from error
+            stored.append({**part._asdict(), "estimator": about})
+            arrays |= more
+        more_attributes = {
+            "parts": stored,
+            "weights": self.weights_,
+            "dropped": self.dropped_,
+            "default": self.members is None,
+        }
+        return attributes | more_attributes, arrays
+
+    def _restore(self, attributes: dict[str, Any], arrays: dict[str, AnyArray]) -> None:
+        parts, self.weights_, self.dropped_, default = (
+            attributes.pop(name) for name in ("parts", "weights", "dropped", "default")
+        )
+        own = {name: array for name, array in arrays.items() if not name.startswith("parts.")}
+        super()._restore(attributes, own)
+        self.parts_ = [
+            Part(**(part | {"estimator": unpack_member(part["estimator"], f"parts.{i}", arrays, part["name"])}))
+            for i, part in enumerate(parts)
+        ]
+        if not default:
+            fitted = {part.name: part.estimator for part in self.parts_}
+            self.members = [(name, clone(estimator)) for name, estimator in fitted.items()]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        members = named(self.members)
+        tags.input_tags.allow_nan = all(
+            isinstance(member, BaseEstimator) and get_tags(member).input_tags.allow_nan for _, member in members
+        )
         tags.input_tags.categorical = True
         return tags
 
@@ -373,13 +425,15 @@ def _fitted(trained: list[Trained], material: Material, bags: Sequence[Any]) -> 
     columns, known = [], np.ones(judged[0].n_queries, bool)
     for name in names:
         mine = [each for each in trained if each.name == name and each.spread]
-        total = sum(each.scores / each.spread for each in mine)  # type: ignore[operator]
+        total = np.sum([np.asarray(each.scores) / each.spread for each in mine], axis=0)
         count = np.sum([judged[each.bag].weight > 0 for each in mine], axis=0)
         known &= count > 0
         columns.append(total / np.repeat(np.maximum(count, 1), judged[0].sizes))
     base = material.valid[-1].queries if material.valid else material.train.queries
     if not (base.weight * known).any():
-        raise ValueError("no query was left out by a bag of every member, so that weights cannot be fitted; raise n_bags")
+        raise ValueError(
+            "no query was left out by a bag of every member, so that weights cannot be fitted; raise n_bags"
+        )
     queries = Queries.from_sizes(base.labels, base.sizes, base.weight * known)
-    weights = fitted_weights(np.column_stack(columns), queries, _STRENGTH)
+    weights = fitted_weights(np.column_stack(columns), queries)
     return {each.name: 0.0 for each in trained} | dict(zip(names, weights.tolist(), strict=True))

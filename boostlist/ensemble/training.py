@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
+from sklearn.utils.parallel import Parallel, delayed
 
 from boostlist._typing import FloatArray, IntArray
 from boostlist.boosters.binding import is_instance
 from boostlist.ensemble.bags import Bag
-from boostlist.ensemble.members import accepts, seeded, with_threads
+from boostlist.ensemble.members import accepts, seeded, shared_threads
 from boostlist.ensemble.weights import spread
 from boostlist.metrics import Metric
 from boostlist.parallel import get_threads
@@ -172,11 +172,10 @@ def _train(
     member = clone(training.member)
     if bag.seed is not None:
         member = seeded(member, bag.seed)
-    if threads is not None:
-        member = with_threads(member, threads)
     begin = time.perf_counter()
     try:
-        member = _fitted(member, material, bag)
+        with shared_threads(member, threads):
+            member = _fitted(member, material, bag)
         judged = material.judged(bag)
         scores = judged.queries.scores(member.predict(judged.X))
     except Exception as error:  # whatever a member raises, the message is to say which one it was

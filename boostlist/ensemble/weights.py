@@ -8,29 +8,35 @@ over queries of at least two documents, since only differences within a query or
 
     f(x) = sum_k w_k f_k(x) / s_k,      w_k >= 0,  sum_k w_k = 1.
 
-Fitted weights minimise, over w >= 0,
+Fitted weights minimise a listwise loss, CS-ListMLE, on data that the members were not trained on. With Z the members'
+scores there in units of spread, t the size at which the loss of t times their mean is least, and K members,
 
-    F(w) = c sum_q u_q loss_q(Z w) + 1/2 w'Mw,      M = I - (1 - e) 11'/K
+    F(v) = sum_q u_q loss_q(Z w) + 1/2 |v|^2,      w = (t/K) (1 + v) >= 0.
 
-where Z has the members' scores in units of spread on data that they were not trained on. M w is all but the deviation of
-w from its own mean: the penalty draws the weights towards one another, whatever their common size, which the loss
-chooses. That size then drops out.
+The penalty draws the weights towards one another. It says what is expected of them before any query is seen, namely
+that they differ from 1/K by about that much; with more queries it matters less. In the end w is divided by its sum.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
 
-from boostlist._typing import FloatArray, IntArray
+from boostlist._typing import FloatArray
 from boostlist.losses import BoundLoss, CsListMLE
+from boostlist.losses.base import Curvature
 from boostlist.queries import Queries
-from boostlist.solvers import Limits, MatrixDesign, Problem, TransformedDesign, follow, newton
+from boostlist.solvers import Limits, MatrixDesign, Problem, follow, newton
 
-# Penalty on the common size of the weights: next to none, but the minimum exists where one member is always right.
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+# Penalty on the size t: next to none, but there is a minimum where the members are always right.
 _SIZE_PENALTY = 1e-3
 _TOL = 1e-9
-_MAX_ITER = 200
+_LIMITS = Limits(_TOL, 200)
 # A spread below this part of the scores' size is rounding.
 _ROUNDING = 1e-12
 
@@ -47,11 +53,8 @@ def spread(scores: FloatArray, queries: Queries) -> float:
     return found if found > _ROUNDING * float(np.abs(scores).max()) else 0.0
 
 
-def fitted_weights(Z: FloatArray, queries: Queries, strength: float) -> FloatArray:
-    """Return non-negative weights that sum to 1, by Newton's method on the members' scores.
-
-    An active set: Newton's method among the members that have a weight; on the way to its optimum the first weight that
-    falls to 0 leaves, and at the optimum the member that would gain most by a weight enters.
+def fitted_weights(Z: FloatArray, queries: Queries) -> FloatArray:
+    """Return non-negative weights that sum to 1.
 
     Parameters
     ----------
@@ -59,58 +62,72 @@ def fitted_weights(Z: FloatArray, queries: Queries, strength: float) -> FloatArr
         Scores in units of their spread, a column for each member.
     queries
         The lists of the rows; those of weight 0 take no part.
-    strength
-        Weight c of the loss of a query against the penalty: the larger, the further from uniform.
     """
-    problem = _Weighing(Z, queries, strength)
+    counted = queries.weight > 0
+    rows = np.repeat(counted, queries.sizes)
+    bound = CsListMLE().bind(Queries.from_sizes(queries.labels[rows], queries.sizes[counted], queries.weight[counted]))
+    mean = Z[rows].mean(axis=1, keepdims=True)
+    w = _non_negative(Z[rows] * (_best_size(mean, bound) / Z.shape[1]), bound)
+    # Where every member is worse than none, there is nothing to choose between them.
+    return w / w.sum() if w.any() else np.full(len(w), 1 / len(w))
+
+
+def _best_size(score: FloatArray, bound: BoundLoss) -> float:
+    """Return the factor on a score at which the loss is least, 1 if that is none that is positive."""
+    problem = Problem(MatrixDesign(score), bound, 1 / _SIZE_PENALTY)
+    size = float(follow(newton(problem, np.zeros(1)), _LIMITS).w[0])
+    return size if size > 0 else 1.0
+
+
+def _non_negative(Z: FloatArray, bound: BoundLoss) -> FloatArray:
+    """Return the w >= 0 that minimises loss(Z w) + 1/2 |w - 1|^2.
+
+    An active set: Newton's method among the members that have a weight; on the way to its optimum the first weight that
+    falls to 0 leaves, and at the optimum the member that would gain most by a weight enters.
+    """
     n = Z.shape[1]
-    w = np.full(n, 1 / n)
-    free = np.ones(n, bool)
+    w, free = np.ones(n), np.ones(n, bool)
     for _ in range(10 * n):
-        optimum = problem.minimum(np.flatnonzero(free), w)
+        optimum = np.zeros(n)
+        optimum[free] = _minimum(np.ascontiguousarray(Z[:, free]), bound)
         falling = free & (optimum <= 0)
         if falling.any():
             step = np.min(w[falling] / (w[falling] - optimum[falling]))
             w = np.maximum(w + step * (optimum - w), 0)
             free &= ~(falling & (w <= _TOL * w.max()))
             w[~free] = 0
-            continue
-        w = optimum
-        slope = np.where(free, 0, problem.gradient(w))
-        if slope.min() >= -_TOL * (1 + np.abs(slope).max()):
+            if free.any():
+                continue
+        else:
+            w = optimum
+        _, slope = bound.value_gradient(Z @ w)
+        gain = np.where(free, 0, 1 - w - Z.T @ slope)
+        if gain.max() <= _TOL:
             break
-        free[np.argmin(slope)] = True
-    return w / w.sum()
+        free[np.argmax(gain)] = True
+    return w
 
 
-class _Weighing:
-    """F of the module's head, and its minimum among some of the members."""
+def _minimum(Z: FloatArray, bound: BoundLoss) -> FloatArray:
+    """Return the minimum of loss(Z w) + 1/2 |w - 1|^2: with w = 1 + v and scores from Z 1 on, what solvers minimise."""
+    problem = Problem(MatrixDesign(Z), _From(bound, Z.sum(axis=1)), 1.0)
+    result: FloatArray = 1 + follow(newton(problem, np.zeros(Z.shape[1])), _LIMITS).w
+    return result
 
-    def __init__(self, Z: FloatArray, queries: Queries, strength: float) -> None:
-        counted = queries.weight > 0
-        rows = np.repeat(counted, queries.sizes)
-        kept = Queries.from_sizes(queries.labels[rows], queries.sizes[counted], queries.weight[counted])
-        self.Z = np.ascontiguousarray(Z[rows])
-        self.bound: BoundLoss = CsListMLE().bind(kept)
-        self.c = strength
-        n = Z.shape[1]
-        self.M = np.eye(n) - (1 - _SIZE_PENALTY) / n
 
-    def gradient(self, w: FloatArray) -> FloatArray:
-        """Return the gradient of F."""
-        _, slope = self.bound.value_gradient(self.Z @ w)
-        result: FloatArray = self.c * (self.Z.T @ slope) + self.M @ w
-        return result
+class _From(BoundLoss):
+    """A bound loss of scores that are counted from others: f -> loss(offset + f)."""
 
-    def minimum(self, free: IntArray, start: FloatArray) -> FloatArray:
-        """Return the minimum where all other weights are 0.
+    def __init__(self, inner: BoundLoss, offset: FloatArray) -> None:
+        super().__init__(inner.loss, inner.queries)
+        self._inner = inner
+        self._offset = offset
 
-        With M = LL' among the free and v = L'w, F is 1/2 |v|^2 + c loss(Z L'^-1 v): what the solvers minimise.
-        """
-        L = cholesky(self.M[np.ix_(free, free)], lower=True)
-        T = solve_triangular(L, np.eye(len(free)), lower=True, trans="T")
-        design = TransformedDesign(MatrixDesign(np.ascontiguousarray(self.Z[:, free])), T)
-        iterates = newton(Problem(design, self.bound, self.c), L.T @ start[free])
-        w = np.zeros(len(start))
-        w[free] = T @ follow(iterates, Limits(_TOL, _MAX_ITER)).w
-        return w
+    def evaluate(self, f: FloatArray, need: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        return self._inner.evaluate(self._offset + f, need)
+
+    def hessp(self, f: ArrayLike) -> Callable[[ArrayLike], FloatArray]:
+        return self._inner.hessp(self._offset + np.asarray(f))
+
+    def curvature(self, f: ArrayLike) -> Curvature | None:
+        return self._inner.curvature(self._offset + np.asarray(f))

@@ -46,7 +46,7 @@ def frame(X, qid):
 
 
 def test_the_table_of_rankers_is_what_the_package_offers():
-    assert set(RANKERS) == {*models.__all__, "TreeRanker"}
+    assert set(RANKERS) == {*models.__all__, "TreeRanker", "EnsembleRanker"}
     assert set(RANKERS) <= set(boostlist.__all__)
     assert dir(models) == sorted(models.__all__)
     for name, ranker in RANKERS.items():
@@ -78,7 +78,7 @@ def test_parameters_are_documented(name):
     assert named - {"host_parameters"} == set(cls().get_params())
 
 
-@pytest.mark.parametrize("estimator", [*ALL.values(), boostlist.TreeRanker()], ids=repr)
+@pytest.mark.parametrize("estimator", [*ALL.values(), boostlist.TreeRanker(), boostlist.EnsembleRanker()], ids=repr)
 def test_attributes_of_a_fit_are_absent_before_it(estimator):
     public = [name for name in dir(estimator) if not name.startswith("_")]
     assert {"fit", "predict", "rank", "score"} <= set(public)

@@ -1,0 +1,234 @@
+"""EnsembleRanker against sums by hand of members trained one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from boostlist import EnsembleRanker, KernelRanker, LinearRanker, TreeRanker, metrics
+from boostlist.ensemble import default_members
+from tests.ensemble.data import DATA, EVAL, TEST, TRAIN, VALI, deviation_within, fitted, tree
+
+
+class Failing(LinearRanker):
+    """Fails in fit, on some or on all bags."""
+
+    def fit(self, X, y, qid=None, group=None, *, sample_weight=None, query_weight=None):
+        if self.C == 1 or sample_weight[0] > 0:
+            raise ZeroDivisionError("three by zero")
+        return super().fit(X, y, qid, group, sample_weight=sample_weight)
+
+
+class Constant(BaseEstimator):
+    """An estimator of someone else's that takes qid, and scores by query."""
+
+    def fit(self, X, y, qid):
+        self.rows_ = len(qid)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), 3.7)
+
+
+def test_the_sum_is_that_of_members_in_units_of_their_spread():
+    model = fitted(weights=[3, 2, 1])
+    total = 0
+    for weight, member in zip((3, 2, 1), model.members, strict=True):
+        single = clone(member).fit(TRAIN.X, TRAIN.y, TRAIN.qid)
+        total += weight / 6 * single.predict(TEST.X) / deviation_within(single.predict(TRAIN.X), TRAIN)
+    np.testing.assert_allclose(model.predict(TEST.X), total, rtol=1e-10)
+    assert model.weights_ == {"listmle-1": 3 / 6, "cs_listmle": 2 / 6, "listmle-2": 1 / 6}
+    assert model.score(TEST.X, TEST.y, TEST.qid) == metrics.NDCG(10).mean(total, TEST.queries)
+    best = model.rank(TEST.X, TEST.qid)[0]
+    assert total[best] == total[: TEST.queries.sizes[0]].max()
+
+
+def test_validation_data_stops_members_and_measures_spreads():
+    model = fitted([tree(n_estimators=60), LinearRanker()], fit={"eval_set": EVAL, "early_stopping_rounds": 3})
+    single = tree(n_estimators=60).fit(TRAIN.X, TRAIN.y, TRAIN.qid, eval_set=EVAL, early_stopping_rounds=3)
+    part = model.parts_[0]
+    assert part.estimator.n_estimators_ == single.n_estimators_ < 60
+    assert part.spread == pytest.approx(deviation_within(single.predict(VALI.X), VALI), rel=1e-12)
+    assert part.factor == pytest.approx(0.5 / part.spread)
+
+
+def test_bags_are_bootstrap_samples_by_weight():
+    model = fitted([tree(n_estimators=40), LinearRanker()], n_bags=3, fit={"early_stopping_rounds": 3})
+    for bag in range(3):
+        mine = [part for part in model.parts_ if part.bag == bag]
+        seed = np.random.RandomState(0).randint(2**31 - 1, size=3)[bag]
+        drawn = np.random.RandomState(seed).multinomial(80, np.full(80, 1 / 80)).astype(float)
+        out = (drawn == 0).astype(float)
+        linear = LinearRanker().fit(TRAIN.X, TRAIN.y, TRAIN.qid, sample_weight=drawn)
+        np.testing.assert_array_equal(mine[1].estimator.coef_, linear.coef_)
+        assert mine[1].spread == pytest.approx(deviation_within(linear.predict(TRAIN.X), TRAIN, out), rel=1e-12)
+        # The queries left out as data of their own: the same stopping, with a copy.
+        left = TRAIN.select(np.flatnonzero(out))
+        single = tree(n_estimators=40, random_state=seed).fit(
+            TRAIN.X, TRAIN.y, TRAIN.qid, sample_weight=drawn,
+            eval_set=[(left.X, left.y, left.qid)], early_stopping_rounds=3,
+        )  # fmt: skip
+        np.testing.assert_array_equal(mine[0].estimator.predict(TEST.X), single.predict(TEST.X))
+        assert mine[0].factor == pytest.approx(0.5 / (3 * mine[0].spread))
+
+
+@pytest.mark.parametrize("backend", ["lightgbm", "xgboost"])
+def test_bags_do_not_depend_on_jobs_nor_on_further_bags(backend):
+    members = [tree(backend=backend), tree("cs_listmle", backend=backend), KernelRanker(n_landmarks=20)]
+    one, two = (fitted(members, n_bags=2, n_jobs=jobs, random_state=7) for jobs in (1, 2))
+    np.testing.assert_array_equal(one.predict(TEST.X), two.predict(TEST.X))
+    more = fitted(members, n_bags=3, random_state=7)
+    for a, b in zip(one.parts_, more.parts_, strict=False):
+        np.testing.assert_array_equal(a.estimator.predict(TEST.X), b.estimator.predict(TEST.X))
+    assert not np.array_equal(fitted(members, n_bags=2, random_state=8).predict(TEST.X), one.predict(TEST.X))
+    assert one.parts_[0].estimator.n_jobs is None
+
+
+def test_weights_of_queries_multiply_those_of_bags():
+    weight = np.r_[np.zeros(40), np.full(40, 2.0)]
+    model = fitted([LinearRanker()], fit={"sample_weight": weight})
+    half = TRAIN.select(np.arange(40, 80))
+    alone = LinearRanker(C=1).fit(half.X, half.y, half.qid)
+    np.testing.assert_allclose(model.parts_[0].estimator.coef_, alone.coef_, rtol=1e-6, atol=1e-12)
+    bagged = fitted([LinearRanker()], n_bags=2, fit={"sample_weight": weight})
+    drawn = np.random.RandomState(np.random.RandomState(0).randint(2**31 - 1)).multinomial(80, np.full(80, 1 / 80))
+    expected = LinearRanker().fit(TRAIN.X, TRAIN.y, TRAIN.qid, sample_weight=drawn * weight)
+    np.testing.assert_array_equal(bagged.parts_[0].estimator.coef_, expected.coef_)
+
+
+def test_a_member_that_fails_is_named_and_by_choice_left_out():
+    members = [("good", LinearRanker()), ("bad", Failing(C=1))]
+    with pytest.raises(RuntimeError, match="member 'bad' failed: three by zero"):
+        fitted(members)
+    with pytest.warns(UserWarning, match="'bad' failed and is left out: ZeroDivisionError: three by zero"):
+        model = fitted(members, on_error="drop", weights=[1, 5])
+    assert model.weights_ == {"good": 1.0}
+    assert model.dropped_ == {"bad": "ZeroDivisionError: three by zero"}
+    np.testing.assert_allclose(model.predict(TEST.X), fitted([LinearRanker()]).predict(TEST.X))
+    with pytest.raises(RuntimeError, match="all members failed: bad: ZeroDivisionError"):
+        fitted(members[1:], on_error="drop")
+
+
+def test_a_member_may_fail_on_some_bags():
+    with pytest.warns(UserWarning, match=r"'bad \(bag \d\)' failed"):
+        model = fitted([("good", LinearRanker()), ("bad", Failing(C=2))], n_bags=4, on_error="drop", weights="fitted")
+    left = [part for part in model.parts_ if part.name == "bad"]
+    assert 0 < len(left) < 4
+    assert left[0].factor == pytest.approx(model.weights_["bad"] / (len(left) * left[0].spread))
+
+
+def test_a_member_without_spread_has_no_weight():
+    with pytest.warns(UserWarning, match="'flat' gives the documents of a query the same score; its weight is 0"):
+        model = fitted([("flat", Constant()), ("linear", LinearRanker())], weights=[9, 1])
+    assert model.weights_ == {"flat": 0.0, "linear": 1.0}
+    np.testing.assert_allclose(model.predict(TEST.X), fitted([LinearRanker()]).predict(TEST.X))
+    with pytest.warns(UserWarning, match="'constant' gives"):
+        assert not fitted([Constant()]).predict(TEST.X).any()
+
+
+def test_members_of_other_libraries():
+    from xgboost import XGBRanker
+
+    member = XGBRanker(n_estimators=5, objective="rank:ndcg")
+    model = fitted([member], n_bags=2)
+    assert model.score(TEST.X, TEST.y, TEST.qid) > 0.6
+    counts = np.random.RandomState(np.random.RandomState(0).randint(2**31 - 1)).multinomial(80, np.full(80, 1 / 80))
+    single = clone(member).set_params(random_state=model.parts_[0].estimator.random_state)
+    single.fit(TRAIN.X, TRAIN.y, qid=np.repeat(np.arange(80), TRAIN.queries.sizes), sample_weight=counts)
+    np.testing.assert_array_equal(model.parts_[0].estimator.predict(TEST.X), single.predict(TEST.X))
+
+
+def test_pipelines_transform_data_to_stop_on_too():
+    pipeline = make_pipeline(StandardScaler(), tree(n_estimators=60))
+    model = fitted([pipeline], fit={"eval_set": EVAL, "early_stopping_rounds": 3})
+    scaler = StandardScaler().fit(TRAIN.X)
+    valid = [(scaler.transform(VALI.X), VALI.y, VALI.qid)]
+    single = tree(n_estimators=60).fit(
+        scaler.transform(TRAIN.X), TRAIN.y, TRAIN.qid, eval_set=valid, early_stopping_rounds=3
+    )
+    np.testing.assert_array_equal(model.parts_[0].estimator.predict(TEST.X), single.predict(scaler.transform(TEST.X)))
+    assert single.n_estimators_ < 60
+    bagged = fitted([pipeline, make_pipeline(StandardScaler(), LinearRanker())], n_bags=2)
+    assert bagged.parts_[0].estimator[-1].n_estimators_ < 60
+
+
+def test_categories_reach_the_trees():
+    X = (
+        pd.DataFrame(np.asarray(DATA.X))
+        .rename(columns=str)
+        .assign(kind=pd.Categorical(["a", "b", "c"] * 600)[: len(DATA.y)])
+    )
+    model = EnsembleRanker([tree(), tree("cs_listmle")]).fit(X.assign(qid=DATA.qid), DATA.y)
+    assert model.parts_[0].estimator.booster_.pandas_categorical == [["a", "b", "c"]]
+    np.testing.assert_array_equal(model.predict(X), model.predict(X.assign(qid=0)))
+    assert model.feature_names_in_[-1] == "kind"
+
+
+def test_contributions_sum_to_the_score():
+    model = fitted([tree(), tree("cs_listmle", backend="xgboost")])
+    contributions = model.predict(TEST.X, pred_contrib=True)
+    assert contributions.shape == (TEST.n_documents, 11)
+    np.testing.assert_allclose(contributions.sum(axis=1), model.predict(TEST.X), atol=1e-5)
+    first = model.parts_[0].estimator.predict(TEST.X, pred_contrib=True) * model.parts_[0].factor
+    second = model.parts_[1].estimator.predict(TEST.X, pred_contrib=True) * model.parts_[1].factor
+    np.testing.assert_allclose(contributions, first + second)
+    with pytest.raises(ValueError, match="member 'cs_rglist', a LinearRanker, has no contributions"):
+        fitted([tree(), LinearRanker()]).predict(TEST.X, pred_contrib=True)
+
+
+def test_progress(capsys):
+    fitted([("one", tree()), ("two", LinearRanker())], verbose=True, n_bags=2, n_jobs=1)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == [
+        "[1/4] one (bag 0)", "[2/4] two (bag 0)", "[3/4] one (bag 1)", "[4/4] two (bag 1)",
+    ]  # fmt: skip
+    assert "rounds, " in lines[0]
+
+
+def test_the_default_panel():
+    names = [name for name, _ in default_members()]
+    assert len(set(names)) == len(names) >= 4
+    model = EnsembleRanker().fit(TRAIN.X, TRAIN.y, TRAIN.qid)
+    assert [part.name for part in model.parts_] == names
+    assert {part.estimator.n_estimators_ for part in model.parts_} == {200}
+    singles = [part.estimator.score(TEST.X, TEST.y, TEST.qid) for part in model.parts_]
+    assert model.score(TEST.X, TEST.y, TEST.qid) > np.mean(singles)
+    assert isinstance(default_members(backend="xgboost", n_estimators=3)[0][1], TreeRanker)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"members": []}, "members must be a list of estimators"),
+        ({"members": tree()}, "members must be a list of estimators"),
+        ({"members": [("a", LinearRanker()), ("a", tree())]}, "several members of the name 'a'"),
+        ({"members": [("a__b", LinearRanker())]}, "without '__', got 'a__b'"),
+        ({"members": [3]}, "member 'int' is no estimator"),
+        ({"members": [StandardScaler()]}, "'standardscaler' is no estimator"),
+        ({"members": [Constant()], "n_bags": 2}, "member 'constant': fit of Constant takes no sample_weight"),
+        ({"weights": "best"}, "weights must be one of 'uniform', 'fitted'"),
+        ({"weights": "fitted"}, 'weights="fitted" needs data that the members are not trained on'),
+        ({"weights": [1, 2]}, r"2 weights for 3 members \(listmle-1, cs_listmle, listmle-2\)"),
+        ({"weights": {"a": 1}}, "weights are for a, but members are listmle-1"),
+        ({"weights": [1, -1, 1]}, "not negative"),
+        ({"n_bags": 0}, "n_bags must be a whole number"),
+        ({"n_jobs": 0}, "n_jobs must be at least 1"),
+        ({"on_error": "warn"}, "on_error must be one of 'raise', 'drop'"),
+    ],
+)
+def test_what_cannot_be_is_refused(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        fitted(**parameters)
+
+
+def test_an_estimator_without_qid_is_refused():
+    from lightgbm import LGBMRanker
+
+    with pytest.raises(ValueError, match="member 'lgbmranker': fit of LGBMRanker takes no qid"):
+        fitted([LGBMRanker(objective=None)])
+    with pytest.raises(ValueError, match=r"eval_set\[0\] must be \(X, y, qid\)"):
+        fitted(fit={"eval_set": [VALI]})
