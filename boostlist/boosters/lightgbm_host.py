@@ -12,10 +12,10 @@ from boostlist._typing import AnyArray, FloatArray
 from boostlist.boosters.batches import release
 from boostlist.boosters.early_stopping import lightgbm_early_stopping
 from boostlist.boosters.hosts import NOTE, DistributedJob, Job, Trained, TreeParameters
-from boostlist.boosters.lists import Lists
 from boostlist.boosters.lightgbm_sum import same_features as same_features
 from boostlist.boosters.lightgbm_sum import weighted_sum as weighted_sum
 from boostlist.boosters.lightgbm_sum import why_no_sum as why_no_sum
+from boostlist.boosters.lists import Lists
 
 _LEAST_SAMPLE = 10_000
 _LAST_LINE = "\npandas_categorical:"

@@ -18,10 +18,11 @@ from boostlist.ensemble.merging import merged
 from boostlist.ensemble.storage import pack_member, unpack_member
 from boostlist.ensemble.training import Lists, Material, Trained, Training, train_all
 from boostlist.ensemble.weights import fitted_weights
+from boostlist.frames import without_qid
 from boostlist.metrics import Metric
 from boostlist.persistence import Storable, encode
 from boostlist.queries import Queries
-from boostlist.ranking_estimator import RankingEstimator, checked_weight, without_qid
+from boostlist.ranking_estimator import RankingEstimator, checked_weight
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -260,7 +260,16 @@ class TestGenerator:
         np.testing.assert_array_equal(found.y, data.y)
 
     @pytest.mark.parametrize(
-        "wrong", [{"n_queries": 0}, {"n_features": 9}, {"grades": 1}, {"docs": 1}, {"noise": -1}, {"interactions": -1}, {"blur": -1}]
+        "wrong",
+        [
+            {"n_queries": 0},
+            {"n_features": 9},
+            {"grades": 1},
+            {"docs": 1},
+            {"noise": -1},
+            {"interactions": -1},
+            {"blur": -1},
+        ],
     )
     def test_wrong_options(self, wrong):
         with pytest.raises(ValueError, match=next(iter(wrong))):
