@@ -230,11 +230,11 @@ class RankingData:
             arrays = [getattr(part, name) for part in parts]
             return None if any(array is None for array in arrays) else np.concatenate(arrays)
 
-        optional = {name: joined(name) for name in ("query_weight", "comments")}
-        data = cls(X, joined("y"), joined("qid"), feature_names=first.feature_names, **optional)
-        if data.n_queries != sum(part.n_queries for part in parts):
+        qid = joined("qid")
+        if _count(qid) != sum(part.n_queries for part in parts):
             raise ValueError("a query occurs in more than one of the data sets")
-        return data
+        optional = {name: joined(name) for name in ("query_weight", "comments")}
+        return cls(X, joined("y"), qid, feature_names=first.feature_names, **optional)
 
     def grouped(self) -> RankingData:
         """Bring the documents of each query together, in order of the queries' first documents."""
@@ -380,12 +380,17 @@ class Description:
 
 
 def _query_weight(weight: ArrayLike, qid: AnyArray) -> FloatArray:
-    import pandas as pd
-
     array = np.asarray(weight, np.float64)
-    if array.shape != (queries := len(pd.unique(qid)),):
+    if array.shape != (queries := _count(qid),):
         raise ValueError(f"query_weight has shape {array.shape} but there are {queries:,} queries: one weight for each")
     return array
+
+
+def _count(qid: AnyArray) -> int:
+    """Return the number of queries, whose documents may be scattered."""
+    import pandas as pd
+
+    return len(pd.unique(qid))
 
 
 def _matrix(X: Any) -> Any:
