@@ -12,8 +12,8 @@ class UsageError(ValueError):
 
 @contextmanager
 def checking_arguments() -> Iterator[None]:
-    """Turn a ValueError of code that looks at arguments only into a `UsageError`."""
+    """Turn what code that looks at arguments only finds wrong, or not there, into a `UsageError`."""
     try:
         yield
-    except ValueError as error:
+    except (ValueError, FileNotFoundError) as error:
         raise UsageError(str(error)) from error

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from boostlist.cli._io import FORMATS, add_reading_options, read_data, write_data
-from boostlist.cli._usage import UsageError
+from boostlist.cli._usage import UsageError, checking_arguments
 
 if TYPE_CHECKING:
     from boostlist.datasets import RankingData
@@ -101,10 +101,8 @@ def _folder_parts(folder: str | None) -> dict[str, RankingData]:
     from boostlist.datasets import RankingData, find_folds, sample_folder
     from boostlist.datasets.folds import ROLES
 
-    try:
+    with checking_arguments():
         folds = find_folds(sample_folder() if folder is None else folder)
-    except FileNotFoundError as error:
-        raise UsageError(str(error)) from None
     if folder is None:
         return {"the package's sample": RankingData.concat([fold.test for fold in folds])}
     if folds.layout == "single":
