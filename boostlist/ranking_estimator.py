@@ -47,16 +47,10 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
         X, qid, group
             As for ``fit``; with neither qid, group nor a column ``qid`` all rows are one query.
         """
-        scores = self.predict(X)
-        ids = qid if qid is not None else qid_column(X)
-        if group is not None:
-            start = Queries.from_sizes(np.zeros(len(scores)), group).start
-        elif ids is not None:
-            start = query_boundaries(ids)
-        else:
+        scores = self._list_scores(X, qid, group)
+        start = list_starts(X, len(scores), qid, group)
+        if start is None:
             start = np.array([0, len(scores)])
-        if start[-1] != len(scores):
-            raise ValueError(f"there are {start[-1]:,} query ids for {len(scores):,} rows")
         query = np.repeat(np.arange(len(start) - 1), np.diff(start))
         return np.lexsort((-scores, query))
 
@@ -86,7 +80,11 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
             if len(weight) != queries.n_queries:
                 weight = np.add.reduceat(weight, queries.start[:-1]) / queries.sizes
             queries = Queries.from_sizes(queries.labels, queries.sizes, weight)
-        return NDCG(k=10).mean(self.predict(X), queries)
+        return NDCG(k=10).mean(self._list_scores(X, qid, group), queries)
+
+    def _list_scores(self, X: Any, qid: ArrayLike | None, group: ArrayLike | None) -> FloatArray:
+        """Return the scores of rows in known lists; to be overridden where a score depends on its list."""
+        return self.predict(X)
 
     def _read_training(
         self,
@@ -164,6 +162,19 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
+
+
+def list_starts(X: Any, rows: int, qid: ArrayLike | None, group: ArrayLike | None) -> IntArray | None:
+    """Return where each list begins, with the number of rows appended; None if neither argument nor column says."""
+    ids = qid if qid is not None else qid_column(X)
+    if group is not None:
+        return Queries.from_sizes(np.zeros(rows), group).start
+    if ids is None:
+        return None
+    start = query_boundaries(ids)
+    if start[-1] != rows:
+        raise ValueError(f"there are {start[-1]:,} query ids for {rows:,} rows")
+    return start
 
 
 def checked_weight(sample_weight: ArrayLike, queries: Queries) -> FloatArray:

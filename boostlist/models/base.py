@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -25,7 +25,7 @@ from boostlist.solvers import SOLVERS, Callback, Design, Iterates, Limits, Probl
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-SolverName = Literal["newton", "newton-cg", "lbfgs", "diagonal"]
+SolverName = Literal["newton", "newton-cg", "lbfgs", "diagonal", "diagonal-by-query"]
 
 
 def as_loss(loss: str | Loss) -> Loss:
@@ -148,6 +148,9 @@ class PenalisedRanker(ParametricRanker):
 class DesignRanker(PenalisedRanker):
     """Base of rankers whose scores are linear in the weights w of a design: 1/2 |w|^2 + (C/m) x loss(Phi w)."""
 
+    # |w| under solver="diagonal-by-query".
+    _norm: ClassVar[float] = 1.0
+
     solver: SolverName = "newton"
 
     @abstractmethod
@@ -164,7 +167,7 @@ class DesignRanker(PenalisedRanker):
         bound = self._bind(loss, queries)
         if reason := refusal(self.solver, loss):
             raise ValueError(reason)
-        return Problem(self._design(X, queries), bound, self.C / queries.n_queries)
+        return Problem(self._design(X, queries), bound, self.C / queries.n_queries, self._norm)
 
     def _iterates(self, problem: Problem) -> Iterates:
         return SOLVERS[self.solver].iterates(problem, np.zeros(problem.design.n_columns))

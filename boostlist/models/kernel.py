@@ -1,20 +1,26 @@
 r"""KernelRanker: f(x) = sum_l theta_l K(x, x_l) over documents x_l of all queries.
 
-Olinto, *Kernelized Cost-Sensitive Listwise Ranking* (2016), eq. 4.4. There the basis x_l is the query's own documents;
-here, as its outlook proposes, it is shared by all queries: all training documents when they are few, else a sample of
-them (Nystroem). With K_ll the kernel between basis documents the penalty is the norm of f,
+Olinto, *Kernelized Cost-Sensitive Listwise Ranking* (2016), eq. 4.4. There the basis x_l is the query's own documents
+(``basis="query"``); here, as its outlook proposes, it is by default shared by all queries: all training documents when
+they are few, else a sample of them (Nystroem). With K_ll the kernel between basis documents the penalty is the norm of
+f,
 
     1/2 theta'K_ll theta + (C/m) sum of query losses.
 
 With K_ll = U diag(lambda) U' and theta = U lambda^(-1/2) w it is 1/2 |w|^2: the linear problem again, on the design
 K_xl U lambda^(-1/2). Directions with lambda below a small part of the largest are left out: they are rounding or, for a
 kernel that is not positive definite, such as tanh, have no norm at all.
+
+With the basis of eq. 4.1, f(x) = sum_l theta_l K(x, x_ql) over the first documents x_q1, x_q2, ... of the query of x,
+in row order, and the penalty is 1/2 |theta|^2. theta_l belongs to a place in the list, so the order of rows is part of
+the model, in training and in prediction.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -33,7 +39,11 @@ from boostlist.models.kernels import (
     setting_parameters,
 )
 from boostlist.queries import Queries
-from boostlist.solvers import Design, MatrixDesign, Problem, TransformedDesign
+from boostlist.ranking_estimator import list_starts
+from boostlist.solvers import SOLVERS, Design, MatrixDesign, Problem, TransformedDesign
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 # Up to so many training documents, all of them are the basis; beyond, so many landmarks.
 _FEW, _LANDMARKS = 2_000, 500
@@ -49,7 +59,7 @@ class KernelDesign(TransformedDesign):
     K, T
         The kernel, a column for each document of the basis, and the transformation.
     basis
-        The documents x_l.
+        The documents x_l; None if each query has its own.
     parameters
         Parameters of the kernel.
     """
@@ -63,6 +73,8 @@ class KernelDesign(TransformedDesign):
 @dataclass(eq=False, repr=False, kw_only=True)
 class KernelMachine(DesignRanker):
     """What rankers with a kernel share: parameters of the kernel, basis documents, training and prediction."""
+
+    _norm = 10.0
 
     kernel: Any = "gaussian"
     setting: Setting = "median"
@@ -83,18 +95,22 @@ class KernelMachine(DesignRanker):
         function = self._function(parameters)
         K_ll = kernel_matrix(function, basis, basis)
         K = kernel_matrix(function, X, basis) if len(rows) < X.shape[0] else K_ll
+        self._check_finite(K, K_ll)
+        T = _whitening(K_ll) if SOLVERS[self.solver].penalised else np.eye(len(rows))
+        return KernelDesign(K, T, basis, parameters)
+
+    def _check_finite(self, *matrices: FloatArray) -> None:
         with np.errstate(over="ignore", invalid="ignore"):
-            finite = np.isfinite(K.sum() + K_ll.sum())
+            finite = all(np.isfinite(K.sum()) for K in matrices)
         if not finite:
             raise ValueError(f"kernel {self.kernel!r} is not finite on these features; scale them first")
-        # The thesis steps along single theta_l; everything else wants the penalty to be 1/2 |w|^2.
-        T = np.eye(len(rows)) if self.solver == "diagonal" else _whitening(K_ll)
-        return KernelDesign(K, T, basis, parameters)
 
     def _keep(self, problem: Problem, w: FloatArray) -> None:
         design = problem.design
         assert isinstance(design, KernelDesign)
-        self.dual_coef_, self.basis_ = design.T @ w, design.basis
+        self.dual_coef_ = design.T @ w
+        if design.basis is not None:
+            self.basis_ = design.basis
         self._parameters = np.array(list(design.parameters.values()), dtype=np.float64)
 
     @property
@@ -167,8 +183,8 @@ class KernelRanker(KernelMachine):
         A loss, or its name in `boostlist.losses.registry`.
     kernel
         ``"gaussian"`` exp(-|x - z|^2 / (2 s^2)), ``"polynomial"`` (b x'z + a)^degree, ``"laplace"``
-        exp(-gamma |x - z|), ``"tanh"`` tanh(b x'z + a), or a function ``(X, Z) -> K`` of rows of X and of Z. A model
-        with a function cannot be saved.
+        exp(-gamma |x - z|), ``"laplace-as-printed"`` in the thesis exp(-gamma |x - z|^2), ``"tanh"`` tanh(b x'z + a),
+        or a function ``(X, Z) -> K`` of rows of X and of Z. A model with a function cannot be saved.
     setting
         Where a kernel parameter is None: ``"median"`` takes it from the distances and norms of the training documents,
         ``"vanilla"`` and ``"special"`` are the two settings of Olinto's thesis; `boostlist.models.kernels` lists them.
@@ -177,10 +193,15 @@ class KernelRanker(KernelMachine):
     C
         Weight of the loss against the penalty, > 0.
     n_landmarks
-        Number of basis documents. None means all training documents up to 2,000, and 500 landmarks beyond.
+        Number of basis documents. None means all training documents up to 2,000, and 500 landmarks beyond; with the
+        query's own basis, all documents of the longest query.
     landmarks
         How they are chosen: ``"balanced"``, at random with about the same number from each query, or ``"kmeans++"``,
         far apart from each other, which costs as much as the kernel matrix several times over.
+    basis
+        ``"shared"``: the same documents x_l for all queries. ``"query"``: the first documents of the query itself, as
+        the thesis trains it (eq. 4.1), theta_l being the weight of a place in the list. There ``predict`` needs the
+        queries too, a new query's basis is its own documents, and the order of rows matters.
     solver, tol, max_iter, verbose, callback
         As for `LinearRanker`; ``"diagonal"`` is algorithm 3 of the thesis.
     random_state
@@ -191,7 +212,7 @@ class KernelRanker(KernelMachine):
     dual_coef_
         The coefficients theta.
     basis_
-        The documents x_l, float64.
+        The documents x_l, float64, if the basis is shared.
     kernel_parameters_
         The parameters of the kernel by name.
     convergence_, n_iter_, n_features_in_, feature_names_in_
@@ -216,9 +237,57 @@ class KernelRanker(KernelMachine):
 
     loss: str | Loss = field(default="cs_listmle", kw_only=False)
     kernel: KernelName | KernelFunction = "gaussian"
+    basis: Literal["shared", "query"] = "shared"
 
     def _loss(self) -> Loss:
         return as_loss(self.loss)
+
+    def _design(self, X: Any, queries: Queries) -> Design:
+        check_choice("basis", self.basis, ("shared", "query"))
+        if self.basis == "shared":
+            return super()._design(X, queries)
+        parameters = self._chosen_parameters(X, np.random.default_rng(self.random_state))
+        places = int(queries.sizes.max())
+        if self.n_landmarks is not None:
+            places = min(places, check_whole("n_landmarks", self.n_landmarks, least=1, otherwise=", or None"))
+        K = _query_kernel(self._function(parameters), X, queries.start, places)
+        self._check_finite(K)
+        return KernelDesign(K, np.eye(places), None, parameters)
+
+    def predict(self, X: Any, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> FloatArray:
+        """Return the score of each row; a higher score ranks further up. Memory stays within a block of rows.
+
+        Parameters
+        ----------
+        X
+            Features.
+        qid, group
+            As for ``fit``, if the basis is that of the query; else without effect.
+        """
+        if self.basis == "shared":
+            return super().predict(X)
+        features = self._read_features(X)
+        start = list_starts(X, features.shape[0], qid, group)
+        if start is None:
+            raise ValueError(
+                'with basis="query" a score depends on the other documents of its query: pass qid= or group= to '
+                "predict, group=[len(X)] if all rows are one query, or give X as a data frame with a column 'qid'"
+            )
+        K = _query_kernel(self._function(self.kernel_parameters_), features, start, len(self.dual_coef_))
+        return np.asarray(K @ self.dual_coef_)
+
+    def _list_scores(self, X: Any, qid: ArrayLike | None, group: ArrayLike | None) -> FloatArray:
+        return self.predict(X, qid, group)
+
+
+def _query_kernel(function: KernelFunction, X: Any, start: IntArray, places: int) -> FloatArray:
+    """Return K(x, x_ql) for each row x and the first documents x_ql of its query; 0 where the query has no l-th."""
+    K = np.zeros((X.shape[0], places))
+    for lo, hi in pairwise(start.tolist()):
+        rows = X[lo:hi].astype(np.float64, copy=False)
+        own = rows[: min(places, hi - lo)]
+        K[lo:hi, : own.shape[0]] = function(rows, own)
+    return K
 
 
 def _whitening(K: FloatArray) -> FloatArray:

@@ -4,14 +4,16 @@ Olinto, *Kernelized Cost-Sensitive Listwise Ranking* (2016), chapter 4:
 
     polynomial (b x'z + a)^degree,  gaussian exp(-|x - z|^2 / (2 s^2)),  laplace exp(-gamma |x - z|),  tanh(b x'z + a)
 
-(The thesis squares the norm in its Laplace kernel, which would make it a Gaussian one.) A setting names the parameters
+The thesis squares the norm in its Laplace kernel, exp(-gamma |x - z|^2), which makes it a Gaussian one; that is
+``"laplace-as-printed"``. A setting names the parameters
 for all kernels:
 
 - ``"vanilla"`` (section 5.4): a = 0, degree 1, b = s = gamma = 1.
 - ``"special"``: a = 0, degree 3, and 1/p for p features as the factor in the exponent or on x'z: b = gamma = 1/p,
   s = (p/2)^(1/2), which the appendix uses.
-- ``"median"``, not from the thesis: scale by the data. s and 1/gamma are the median distance between documents, 1/b is
-  the mean of |x|^2; a = 1 and degree 2 for the polynomial, a = 0 for tanh.
+- ``"median"``, not from the thesis: scale by the data. s and 1/gamma are the median distance between documents (its
+  square for the printed Laplace kernel), 1/b is the mean of |x|^2; a = 1 and degree 2 for the polynomial, a = 0 for
+  tanh.
 """
 
 from __future__ import annotations
@@ -24,11 +26,17 @@ from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from boostlist._typing import FloatArray
 
-KernelName = Literal["gaussian", "polynomial", "laplace", "tanh"]
+KernelName = Literal["gaussian", "polynomial", "laplace", "laplace-as-printed", "tanh"]
 Setting = Literal["median", "vanilla", "special"]
 KernelFunction = Callable[[Any, Any], FloatArray]
 
-USED = {"gaussian": ("s",), "polynomial": ("a", "b", "degree"), "laplace": ("gamma",), "tanh": ("a", "b")}
+USED = {
+    "gaussian": ("s",),
+    "polynomial": ("a", "b", "degree"),
+    "laplace": ("gamma",),
+    "laplace-as-printed": ("gamma",),
+    "tanh": ("a", "b"),
+}
 """The parameters that each kernel has."""
 
 _SAMPLE = 1_000
@@ -49,7 +57,8 @@ def setting_parameters(setting: Setting, kernel: str, X: Any, rng: np.random.Gen
         median = float(np.sqrt(np.median(positive))) if positive.size else 1.0
         square = float(row_norms(sample, squared=True).mean()) or 1.0
         offset = 1.0 if kernel == "polynomial" else 0.0
-        values = {"a": offset, "b": 1 / square, "degree": 2.0, "s": median, "gamma": 1 / median}
+        rate = median**2 if kernel == "laplace-as-printed" else median
+        values = {"a": offset, "b": 1 / square, "degree": 2.0, "s": median, "gamma": 1 / rate}
     return {name: values[name] for name in USED[kernel]}
 
 
@@ -72,6 +81,11 @@ def kernel_function(kernel: str, parameters: dict[str, float]) -> KernelFunction
         K *= -parameters["gamma"]
         return np.exp(K, out=K)
 
+    def laplace_as_printed(X: Any, Z: Any) -> FloatArray:
+        K = _squared_distances(X, Z)
+        K *= -parameters["gamma"]
+        return np.exp(K, out=K)
+
     def polynomial(X: Any, Z: Any) -> FloatArray:
         # A power that is not finite is found out, and named, where the matrix is used.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -81,7 +95,13 @@ def kernel_function(kernel: str, parameters: dict[str, float]) -> KernelFunction
         K = inner(X, Z)
         return np.tanh(K, out=K)
 
-    functions = {"gaussian": gaussian, "laplace": laplace, "polynomial": polynomial, "tanh": tanh}
+    functions = {
+        "gaussian": gaussian,
+        "laplace": laplace,
+        "laplace-as-printed": laplace_as_printed,
+        "polynomial": polynomial,
+        "tanh": tanh,
+    }
     return functions[kernel]
 
 

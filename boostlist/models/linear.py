@@ -34,9 +34,11 @@ class LinearRanker(DesignRanker):
         ``"newton"``: full Hessian and Cholesky factorisation, for up to some thousands of features. ``"newton-cg"``:
         truncated Newton with Hessian-vector products, for many features. Both need a convex loss with curvature.
         ``"lbfgs"``: gradients only, for every loss; for a non-convex one it finds a local optimum. ``"diagonal"``:
-        coordinate-wise steps with normalised w, algorithm 2 of Olinto's thesis, for reproduction; C is ignored.
+        coordinate-wise steps with normalised w, algorithm 2 of Olinto's thesis, and ``"diagonal-by-query"``, which goes
+        by the thesis's program, for reproduction; C is ignored.
     tol
-        Norm of the gradient at which the fit ends; for ``"diagonal"``, change of the loss.
+        Norm of the gradient at which the fit ends; for ``"diagonal"`` also change of the loss, and for
+        ``"diagonal-by-query"`` largest change of a weight, 0.001 in the thesis.
     max_iter
         Largest number of iterations; a fit that ends for this reason warns.
     verbose

@@ -13,7 +13,7 @@ from boostlist._typing import FloatArray
 from boostlist.losses import Loss
 from boostlist.solvers.convergence import Callback, Convergence, Iteration, Reason
 from boostlist.solvers.design import Design, MatrixDesign, TransformedDesign
-from boostlist.solvers.diagonal import diagonal
+from boostlist.solvers.diagonal import diagonal, diagonal_by_query
 from boostlist.solvers.following import Iterate, Iterates, Limits, Solution, follow
 from boostlist.solvers.lbfgs import lbfgs, minimize_lbfgs
 from boostlist.solvers.newton import newton, newton_cg
@@ -32,18 +32,22 @@ class Solver:
         Whether it needs a convex loss.
     hessp
         Whether it needs products of the loss's Hessian with vectors.
+    penalised
+        Whether it minimises the penalty 1/2 |w|^2 too; else it steps along single coordinates, and these count.
     """
 
     iterates: Callable[[Problem, FloatArray], Iterates]
     convex: bool = False
     hessp: bool = False
+    penalised: bool = True
 
 
 SOLVERS: dict[str, Solver] = {
     "newton": Solver(newton, convex=True, hessp=True),
     "newton-cg": Solver(newton_cg, convex=True, hessp=True),
     "lbfgs": Solver(lbfgs),
-    "diagonal": Solver(diagonal, convex=True, hessp=True),
+    "diagonal": Solver(diagonal, convex=True, hessp=True, penalised=False),
+    "diagonal-by-query": Solver(diagonal_by_query, convex=True, hessp=True, penalised=False),
 }
 
 
@@ -76,6 +80,7 @@ __all__ = [
     "Solver",
     "TransformedDesign",
     "diagonal",
+    "diagonal_by_query",
     "follow",
     "lbfgs",
     "minimize_lbfgs",

@@ -21,11 +21,14 @@ class Problem:
         The loss of the scores.
     c
         Factor on the loss, > 0.
+    norm
+        |w| that ``diagonal-by-query`` keeps; without effect on other solvers.
     """
 
     design: Design
     bound: BoundLoss
     c: float
+    norm: float = 1.0
 
     def value_gradient(self, w: FloatArray) -> tuple[float, FloatArray]:
         """Return F and its gradient w + c Phi'(gradient of the loss)."""

@@ -1,12 +1,17 @@
 """KernelRanker and RankSVM, against the linear ranker, scikit-learn's kernels and LinearSVC on explicit pairs."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel, sigmoid_kernel
 from sklearn.svm import LinearSVC
 
-from boostlist import KernelRanker, LinearRanker, Queries, RankSVM
+from boostlist import KernelRanker, LinearRanker, Queries, RankSVM, load
+from boostlist.losses import registry
+from boostlist.metrics import NDCG
 from boostlist.models import kernels
 from boostlist.models.kernel import _balanced
 from boostlist.models.rank_svm import UnitMarginHinge
@@ -28,6 +33,7 @@ def test_kernels_against_scikit_learn(kind):
     expected = {
         ("gaussian", ("s", 1.7)): rbf_kernel(X, Z, gamma=1 / (2 * 1.7**2)),
         ("laplace", ("gamma", 0.6)): np.exp(-0.6 * distance),
+        ("laplace-as-printed", ("gamma", 0.6)): np.exp(-0.6 * distance**2),
         ("polynomial", ("a", 0.5), ("b", 0.3), ("degree", 3.0)): polynomial_kernel(
             X, Z, gamma=0.3, coef0=0.5, degree=3
         ),
@@ -47,7 +53,18 @@ def test_settings():
     assert special["polynomial"] == {"a": 0, "b": 1 / 8, "degree": 3}
     assert kernels.setting_parameters("vanilla", "polynomial", X, rng) == {"a": 0, "b": 1, "degree": 1}
     distances = np.linalg.norm(X[:, None] - X[None], axis=2)[np.triu_indices(300, 1)]
-    assert kernels.setting_parameters("median", "gaussian", X, rng)["s"] == pytest.approx(np.median(distances))
+    median = {k: kernels.setting_parameters("median", k, X, rng) for k in kernels.USED}
+    assert median["gaussian"]["s"] == pytest.approx(np.median(distances))
+    assert median["laplace"]["gamma"] == pytest.approx(1 / np.median(distances))
+    assert median["laplace-as-printed"]["gamma"] == pytest.approx(1 / np.median(distances) ** 2)
+    square = np.mean(np.sum(X**2, axis=1))
+    assert median["polynomial"] == pytest.approx({"a": 1.0, "b": 1 / square, "degree": 2.0})
+    assert median["tanh"] == pytest.approx({"a": 0.0, "b": 1 / square})
+    # Where documents are all the same, or all 0, there is no scale; half of them the same do not count.
+    assert kernels.setting_parameters("median", "gaussian", np.ones((5, 2)), rng) == {"s": 1.0}
+    assert kernels.setting_parameters("median", "tanh", np.zeros((5, 2)), rng) == {"a": 0.0, "b": 1.0}
+    twice = np.concatenate([np.zeros((6, 2)), np.ones((1, 2))])
+    assert kernels.setting_parameters("median", "gaussian", twice, rng) == {"s": pytest.approx(2**0.5)}
 
 
 def test_a_linear_kernel_is_the_linear_ranker():
@@ -174,3 +191,52 @@ def test_a_refit_leaves_nothing_of_the_fit_before(tmp_path):
     ranker.set_params(kernel="linear").fit(X, y, qid=qid)
     assert not hasattr(ranker, "basis_")
     np.testing.assert_array_equal(ranker.coef_, RankSVM().fit(X, y, qid=qid).coef_)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_matrix])
+def test_a_basis_of_each_query(kind, tmp_path):
+    """Eq. 4.1: scores by the definition, and a minimum of 1/2 |theta|^2 + (C/m) x the loss of these scores."""
+    X, y, qid = lists(sizes=(8, 12, 5, 9))
+    ranker = KernelRanker("listmle", basis="query", n_landmarks=7, s=1.5, C=3.0).fit(kind(X), y, qid=qid)
+    theta = ranker.dual_coef_
+    assert theta.shape == (7,)
+    assert not hasattr(ranker, "basis_")
+
+    def scores(X, qid, theta):
+        f = np.zeros(len(X))
+        for i, x in enumerate(X):
+            for place, own in enumerate(X[qid == qid[i]][:7]):
+                f[i] += theta[place] * np.exp(-np.sum((x - own) ** 2) / (2 * 1.5**2))
+        return f
+
+    bound = registry["listmle"]().bind(Queries.from_qid(y, qid))
+    gradient = numerical_gradient(lambda t: 0.5 * t @ t + 3.0 / 4 * bound.value(scores(X, qid, t)), theta)
+    np.testing.assert_allclose(gradient, 0, atol=1e-5)
+    new, _, new_qid = lists(9, sizes=(3, 11))
+    expected = scores(new, new_qid, theta)
+    np.testing.assert_allclose(ranker.predict(kind(new), qid=new_qid), expected, atol=1e-10)
+    np.testing.assert_allclose(ranker.predict(kind(new), group=[3, 11]), expected, atol=1e-10)
+    loaded = load(ranker.save(tmp_path / "m.npz"))
+    np.testing.assert_array_equal(loaded.predict(kind(new), qid=new_qid), ranker.predict(kind(new), qid=new_qid))
+    assert ranker.rank(kind(new), qid=new_qid).tolist() == [
+        *np.argsort(-expected[:3]),
+        *(3 + np.argsort(-expected[3:])),
+    ]
+    queries = Queries.from_qid(y, qid)
+    assert ranker.score(kind(X), y, qid=qid) == pytest.approx(NDCG(k=10).mean(scores(X, qid, theta), queries))
+    with pytest.raises(ValueError, match=r"with basis=\"query\" .* pass qid= or group="):
+        ranker.predict(kind(new))
+    with pytest.raises(ValueError, match="basis must be one of 'shared', 'query'"):
+        KernelRanker(basis="own").fit(X, y, qid=qid)
+    assert KernelRanker("listmle", basis="query").fit(X, y, qid=qid).dual_coef_.shape == (12,)
+
+
+@pytest.mark.parametrize("solver", ["diagonal", "diagonal-by-query"])
+def test_the_solvers_of_the_thesis_step_along_theta(solver):
+    X, y, qid = lists()
+    ranker = KernelRanker("cs_listmle", solver=solver, n_landmarks=9, tol=1e-3, max_iter=200, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        ranker.fit(X, y, qid=qid)
+    assert ranker.dual_coef_.shape == (9,)
+    assert np.linalg.norm(ranker.dual_coef_) == pytest.approx(10)

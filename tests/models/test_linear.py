@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from boostlist import LinearRanker
 from boostlist.losses import CsRgList, ListMLE, ListNet, Pointwise, registry
+from boostlist.solvers import Reason
 from tests.models.data import lists, numerical_gradient, objective
 
 LOSSES = {name: loss() for name, loss in registry.items()}
@@ -35,7 +36,7 @@ def test_newton_reaches_the_optimum_of_every_smooth_convex_loss(name):
 def test_newton_refuses_what_is_not_convex_and_lbfgs_lowers_it(name):
     X, y, qid = lists()
     loss = LOSSES[name]
-    for solver in ("newton", "newton-cg", "diagonal"):
+    for solver in ("newton", "newton-cg", "diagonal", "diagonal-by-query"):
         with pytest.raises(ValueError, match="not: where its Hessian is indefinite"):
             LinearRanker(loss, solver=solver).fit(X, y, qid=qid)
     ranker = LinearRanker(loss, C=50.0, solver="lbfgs", tol=1e-4).fit(X, y, qid=qid)
@@ -107,6 +108,15 @@ def test_diagonal_keeps_the_norm_of_the_thesis():
     one = LinearRanker("cs_listmle", solver="diagonal", tol=1e9).fit(X[:, :1], y, qid=qid)
     assert one.convergence_.converged
     assert abs(one.coef_[0]) == pytest.approx(10)
+
+
+def test_the_rule_of_the_thesis_ends_soon():
+    X, y, qid = lists()
+    ranker = LinearRanker("cs_listmle", solver="diagonal-by-query", tol=1e-3, max_iter=200).fit(X, y, qid=qid)
+    assert ranker.convergence_.reason is Reason.SMALL_CHANGE
+    assert ranker.n_iter_ <= 100
+    assert np.linalg.norm(ranker.coef_) == pytest.approx(1)
+    assert ranker.score(X, y, qid=qid) > 0.9
 
 
 def test_constant_columns_get_no_weight():

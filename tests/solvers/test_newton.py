@@ -163,3 +163,29 @@ def test_the_diagonal_solver_ends_where_all_weights_vanish():
     problem = Problem(MatrixDesign(np.eye(4)), Pointwise().bind(queries), 1.0)
     record = solve("diagonal", problem, np.zeros(4), 0.0).convergence
     assert (record.reason, record.n_iter) == (Reason.NO_WEIGHTS, 0)
+
+
+def test_by_query_the_mean_of_all_steps_so_far_is_taken():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    X[:, 2] = np.repeat([0.7, -1.3, 2.0], 10)  # constant in each query: left alone
+    queries = Queries.from_sizes(rng.integers(0, 3, 30), [10, 10, 10], query_weight=[1.0, 2.0, 1.0])
+    bound = registry["listnet"]().bind(queries)
+    iterates = SOLVERS["diagonal-by-query"].iterates(Problem(MatrixDesign(X), bound, 0.25, norm=3.0), np.zeros(3))
+    found = [next(iterates) for _ in range(4)]
+    np.testing.assert_array_equal(found[0].w, [0.05, 0.05, 0.05])
+    assert found[0].change == np.inf
+    steps = []
+    for before, after in pairwise(found):
+        ratios = []
+        for q in range(3):
+            one = registry["listnet"]().bind(Queries.from_sizes(queries.labels[10 * q : 10 * q + 10], [10]))
+            gradient, curvature = differences(lambda w, q=q, one=one: one.value(X[10 * q : 10 * q + 10] @ w), before.w)
+            ratios.append([*(gradient[:2] / curvature[:2]), 0.0])
+        steps.append(np.average(ratios, axis=0, weights=[1.0, 2.0, 1.0]))
+        w = before.w - np.mean(steps, axis=0)
+        np.testing.assert_allclose(after.w, 3 * w / np.linalg.norm(w), rtol=1e-4)
+        assert after.change == pytest.approx(np.abs(after.w - before.w).max())
+        assert after.loss == pytest.approx(0.25 * bound.value(X @ after.w))
+        gradient, _ = differences(lambda w: bound.value(X @ w), after.w)
+        assert after.gradient_norm == pytest.approx(0.25 * np.linalg.norm(gradient), rel=1e-5)
