@@ -6,24 +6,20 @@ sums over "all documents with a lower grade" are prefix sums over levels. The so
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from boostlist._typing import FloatArray, IntArray
+from boostlist.arrays import frozen
 from boostlist.parallel import compiled, over_queries
-from boostlist.queries import frozen
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from boostlist.queries import Queries
 
-
-@dataclass(frozen=True, eq=False)
-class Levels:
-    """Documents of each query in ascending order of grade.
+class Levels(NamedTuple):
+    """Documents of each query in ascending order of grade; loops take it as it is.
 
     Attributes
     ----------
@@ -47,27 +43,35 @@ class Levels:
     position: IntArray
 
     @classmethod
-    def of(cls, queries: Queries) -> Levels:
-        """Sort the documents of each query by grade."""
-        order = np.empty(queries.n_documents, np.int32)
-        head = np.empty(queries.n_documents, np.bool_)
-        over_queries(_sort, queries.start, queries.start, queries.labels, order, head)
-        first = np.repeat(queries.start[:-1], queries.sizes)
-        return cls._from_heads(queries, queries.labels[first + order], order, head)
+    def of(cls, labels: FloatArray, start: IntArray) -> Levels:
+        """Sort the documents of each query by grade; query q has the rows ``start[q]:start[q + 1]``."""
+        # NumPy sorts as fast as a loop here, and nothing is compiled for it.
+        grades, grade = np.unique(labels, return_inverse=True)
+        sizes = np.diff(start)
+        key = np.repeat(len(grades) * np.arange(len(sizes)), sizes) + grade
+        rows = np.argsort(key, kind="stable")
+        head = np.diff(key[rows], prepend=-1) > 0
+        order = (rows - np.repeat(start[:-1], sizes)).astype(np.int32)
+        return cls._from_heads(start, labels[rows], order, head)
 
     @classmethod
     def _from_heads(
-        cls, queries: Queries, labels: FloatArray, order: NDArray[np.int32], head: NDArray[np.bool_]
+        cls, rows: IntArray, labels: FloatArray, order: NDArray[np.int32], head: NDArray[np.bool_]
     ) -> Levels:
-        document = np.append(np.flatnonzero(head), queries.n_documents).astype(np.int64)
-        start = np.searchsorted(document, queries.start).astype(np.int64)
-        end = np.repeat(queries.start[1:], np.diff(start))
-        position = 1 + end - document[1:]
-        arrays = (order, start, document, labels[document[:-1]], position)
+        document = np.append(np.flatnonzero(head), len(labels)).astype(np.int64)
+        start = np.searchsorted(document, rows).astype(np.int64)
+        end = np.repeat(rows[1:], np.diff(start))
+        arrays = (order, start, document, labels[document[:-1]], 1 + end - document[1:])
         return cls(*(frozen(array) for array in arrays))
 
     @property
-    def count(self) -> IntArray:
+    def rows(self) -> IntArray:
+        """Row at which each query begins, and at the end the number of rows."""
+        rows: IntArray = self.document[self.start]
+        return rows
+
+    @property
+    def sizes(self) -> IntArray:
         """Number of documents of each level."""
         return np.diff(self.document)
 
@@ -87,38 +91,28 @@ class Levels:
         over_queries(_sum_below, self.start, self.start, frozen(values), total)
         return total
 
-    def untied(self, queries: Queries) -> Levels:
+    def untied(self) -> Levels:
         """Break ties by row order: every document is a level, and of equal grades the first row counts as the best."""
-        level = np.repeat(np.arange(len(self.label)), self.count)
+        level = np.repeat(np.arange(len(self.label)), self.sizes)
         # Mirror each level: its rows ascend, and the first of them must come out on top, that is last.
-        mirrored = self.document[level] + self.document[level + 1] - 1 - np.arange(queries.n_documents)
-        head = np.ones(queries.n_documents, np.bool_)
-        return self._from_heads(queries, self.label[level], self.order[mirrored], head)
+        mirrored = self.document[level] + self.document[level + 1] - 1 - np.arange(len(self.order))
+        head = np.ones(len(self.order), np.bool_)
+        return self._from_heads(self.rows, self.label[level], self.order[mirrored], head)
 
     def flip(self, values: FloatArray) -> FloatArray:
         """Reverse one value per level within each query."""
         query = self.query
         return np.take(values, self.start[query] + self.start[query + 1] - 1 - np.arange(len(values)))
 
-    def descending(self, queries: Queries) -> Levels:
+    def descending(self) -> Levels:
         """Return the same levels from the highest grade to the lowest; positions count from the bottom."""
-        first, end = (np.repeat(bound, queries.sizes) for bound in (queries.start[:-1], queries.start[1:]))
-        mirror = first + end - 1 - np.arange(queries.n_documents)
-        head = np.zeros(queries.n_documents, np.bool_)
+        rows = self.rows
+        first, end = (np.repeat(bound, np.diff(rows)) for bound in (rows[:-1], rows[1:]))
+        mirror = first + end - 1 - np.arange(len(self.order))
+        head = np.zeros(len(self.order), np.bool_)
         head[mirror[self.document[1:] - 1]] = True
-        labels = np.repeat(self.label, self.count)
-        return self._from_heads(queries, labels[mirror], self.order[mirror], head)
-
-
-@compiled
-def _sort(lo, hi, start, labels, order, head):  # type: ignore[no-untyped-def]
-    for q in range(lo, hi):
-        a, b = start[q], start[q + 1]
-        y = labels[a:b]
-        sorted_order = np.argsort(y, kind="mergesort")
-        for i in range(b - a):
-            order[a + i] = sorted_order[i]
-            head[a + i] = i == 0 or y[sorted_order[i]] != y[sorted_order[i - 1]]
+        labels = np.repeat(self.label, self.sizes)
+        return self._from_heads(rows, labels[mirror], self.order[mirror], head)
 
 
 @compiled

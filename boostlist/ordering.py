@@ -11,9 +11,9 @@ _COUNT = 400
 
 
 @compiled
-def room(lo, hi, start):  # type: ignore[no-untyped-def]
-    """Return the arrays in which the longest of the queries lo to hi is ranked: order, two to work in, and gains."""
-    n = longest(lo, hi, start)
+def room(queries, start):  # type: ignore[no-untyped-def]
+    """Return the arrays in which the longest of some queries is ranked: order, two to work in, and gains."""
+    n = longest(queries, start)
     return np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
 
 

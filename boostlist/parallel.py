@@ -69,11 +69,16 @@ def _warn_of_no_cache() -> None:
     )
 
 
+def vectorized(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile an inner loop whose sums may be taken in another order, fixed when it is compiled."""
+    return compiled(function, fastmath=frozenset({"reassoc", "contract", "nsz"}))
+
+
 @compiled
-def longest(lo, hi, start):  # type: ignore[no-untyped-def]
-    """Length of the longest list among the queries lo <= q < hi: what a loop's scratch arrays must hold."""
+def longest(queries, start):  # type: ignore[no-untyped-def]
+    """Length of the longest list among some queries, a range or an array: what a loop's scratch arrays must hold."""
     length = 0
-    for q in range(lo, hi):
+    for q in queries:
         length = max(length, start[q + 1] - start[q])
     return length
 
@@ -131,17 +136,17 @@ def over_queries(loop: Callable[..., None], start: IntArray, *args: Any) -> None
     loop
         A compiled loop.
     start
-        Row at which each query begins, with the number of rows appended. Ranges hold about equally many rows.
+        Row at which each query begins, with the end of the last one appended. Ranges hold about equally many rows.
     *args
         Passed on unchanged.
     """
-    queries, documents = len(start) - 1, int(start[-1])
+    queries, documents = len(start) - 1, int(start[-1] - start[0])
     threads = get_threads()
     if threads == 1 or queries < 2 or documents < _MIN_DOCUMENTS:
         loop(0, queries, *args)
         return
     ranges = min(threads * _RANGES_PER_THREAD, queries)
-    cuts = np.searchsorted(start, np.linspace(0, documents, ranges + 1))
+    cuts = np.searchsorted(start, np.linspace(start[0], start[-1], ranges + 1))
     cuts[0], cuts[-1] = 0, queries
     bounds = [(int(lo), int(hi)) for lo, hi in pairwise(cuts) if lo < hi]
     pool = _executor(threads)

@@ -12,40 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boostlist._typing import AnyArray, FloatArray, IntArray
+from boostlist._typing import FloatArray, IntArray
+from boostlist.arrays import frozen, vector, whole_numbers
+from boostlist.levels import Levels
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-    from boostlist.levels import Levels
-
-
-def frozen(array: AnyArray) -> Any:
-    """Return a read-only view: no one can change what was checked, and loops see a single array type."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
-def _vector(values: ArrayLike, what: str) -> FloatArray:
-    """Copy anything one-dimensional (or a single column) to a fresh float64 vector."""
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{what} must be numbers: {error}") from None
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0].copy()
-    if array.ndim != 1:
-        raise ValueError(f"{what} must be one-dimensional, got shape {array.shape}")
-    return array
-
-
-def _whole_numbers(values: ArrayLike, what: str) -> IntArray:
-    array = _vector(values, what)
-    bad = np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))
-    if bad.size:
-        raise ValueError(f"{what} must be whole numbers: {what}[{bad[0]}] is {array[bad[0]]}")
-    return array.astype(np.int64)
 
 
 def _thawed(labels: FloatArray, start: IntArray, weight: FloatArray) -> Queries:
@@ -53,7 +25,7 @@ def _thawed(labels: FloatArray, start: IntArray, weight: FloatArray) -> Queries:
 
 
 def _checked_weight(query_weight: ArrayLike | None, queries: int) -> FloatArray:
-    weight = np.ones(queries) if query_weight is None else _vector(query_weight, "query_weight")
+    weight = np.ones(queries) if query_weight is None else vector(query_weight, "query_weight")
     if len(weight) != queries:
         raise ValueError(
             f"query_weight has {len(weight):,} entries but there are {queries:,} queries; give one weight a query"
@@ -108,7 +80,7 @@ class Queries:
         >>> Queries.from_sizes([2, 0, 1, 0, 0], sizes=[3, 2])
         Queries(2 queries, 5 documents, labels 0 to 2)
         """
-        labels, sizes = _vector(labels, "labels"), _whole_numbers(sizes, "sizes")
+        labels, sizes = vector(labels, "labels"), whole_numbers(sizes, "sizes")
         bad = np.flatnonzero(sizes < 1)
         if bad.size:
             q = bad[0]
@@ -144,7 +116,7 @@ class Queries:
         >>> Queries.from_qid([2, 0, 1, 0, 0], qid=["b", "b", "b", "a", "a"])
         Queries(2 queries, 5 documents, labels 0 to 2)
         """
-        labels = _vector(labels, "labels")
+        labels = vector(labels, "labels")
         start = query_boundaries(qid)
         if start[-1] != len(labels):
             raise ValueError(f"qid has {start[-1]:,} rows but there are {len(labels):,} labels")
@@ -195,9 +167,7 @@ class Queries:
     @cached_property
     def levels(self) -> Levels:
         """The documents of each query sorted and grouped by grade; computed on first use."""
-        from boostlist.levels import Levels
-
-        return Levels.of(self)
+        return Levels.of(self.labels, self.start)
 
     def scores(self, f: ArrayLike) -> FloatArray:
         """Check scores, one per document, and return them as a read-only float64 array.

@@ -77,8 +77,8 @@ def test_errors_say_what_where_and_what_to_do(make, message):
 @given(st.lists(st.lists(st.sampled_from([0.0, 0.5, 1.0, 3.0]), min_size=1, max_size=8), max_size=6))
 def test_levels_sort_and_group_by_grade(lists):
     queries = Queries.from_sizes([y for y_q in lists for y in y_q], [len(y_q) for y_q in lists])
-    untied = queries.levels.untied(queries)
-    for levels, tied in ((queries.levels, True), (queries.levels.descending(queries), True), (untied, False)):
+    untied = queries.levels.untied()
+    for levels, tied in ((queries.levels, True), (queries.levels.descending(), True), (untied, False)):
         for q, y in enumerate(lists):
             own = range(levels.start[q], levels.start[q + 1])
             documents = [list(levels.order[levels.document[g] : levels.document[g + 1]]) for g in own]

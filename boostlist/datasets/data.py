@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boostlist._typing import AnyArray, FloatArray, IntArray
+from boostlist.arrays import frozen
 from boostlist.datasets.normalization import Method, normalized
-from boostlist.queries import Queries, frozen, query_boundaries
+from boostlist.queries import Queries, query_boundaries
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,13 +12,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from boostlist import plugins
+from boostlist.arrays import frozen
 from boostlist.parallel import over_queries
-from boostlist.queries import frozen
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -186,9 +186,38 @@ class Loss(ABC):
         return self * (1 / divisor) if isinstance(divisor, int | float | np.number) else NotImplemented
 
 
+class Lists(NamedTuple):
+    """The queries that a loop is to handle, each q in `query`: its rows are ``start[q]:start[q + 1]``."""
+
+    query: IntArray
+    start: IntArray
+    weight: FloatArray
+
+
+class Outputs(NamedTuple):
+    """What a loop writes: ``value[q]`` without, gradient and diag of the rows of q with the weight of q."""
+
+    value: FloatArray
+    gradient: FloatArray
+    diag: FloatArray
+
+
+class Stages(NamedTuple):
+    """X, with the rows from query `first` on, and what a stage loop makes of it.
+
+    S has a row for each row of X; A and B have one for each level from that query on.
+    """
+
+    first: int
+    X: FloatArray
+    S: FloatArray
+    A: FloatArray
+    B: FloatArray
+
+
 @dataclass(frozen=True, kw_only=True)
 class CompiledLoss(Loss):
-    """A loss given by numba loops and the tables that they read.
+    """A loss given by compiled loops over queries and the tables that they read.
 
     To add a loss, write its loop and a subclass with `traits`, `loop`, `tables` and, where it has true curvature,
     `hessp_loop`; docs/adding_a_loss.md shows it. Loops are class attributes wrapped in `staticmethod`.
@@ -196,20 +225,18 @@ class CompiledLoss(Loss):
     Attributes
     ----------
     loop
-        ``loop(lo, hi, start, weight, f, need, value, gradient, diag, *tables)``: for the queries lo <= q < hi, whose
-        rows are ``start[q]:start[q + 1]``, write ``value[q]`` without and gradient and diag with the weight of q.
-        ``value`` starts at 0. Only what `need` asks for must be right.
+        ``loop(lists: Lists, f, need, out: Outputs, tables)``: write the outputs of the queries in ``lists.query``.
+        ``out.value`` starts at 0. Only what `need` asks for must be right.
     hessp_loop
-        ``loop(lo, hi, start, weight, f, v, out, *tables)``: write H v, weights included; or None.
+        ``hessp_loop(lists: Lists, f, v, out, tables)``: write H v, weights included; or None.
     stage_loop
-        ``loop(lo, hi, first, start, weight, f, X, S, A, B, *tables)``, or None. It makes X'HX two matrix products
-        where H is diag(D) less a few outer products, each of two means over documents:
+        ``stage_loop(lists: Lists, f, stages: Stages, tables)``, or None. It makes X'HX two matrix products where H is
+        diag(D) less an outer product for each of `tables.levels`, each of two means over documents:
 
             X'HX = S'S - A'B - B'A,   S = D^(1/2) X
 
-        X holds the rows from query `first` on, and S likewise; A and B have a row for each stage from that query on.
-        Write those of the queries ``first + lo <= q < first + hi``. Since such an H takes constants to 0, the loop
-        subtracts a query's first row from all its rows: features far from 0 keep their digits.
+        Since such an H takes constants to 0, the loop subtracts a query's first row from all its rows: features far
+        from 0 keep their digits.
     """
 
     loop: ClassVar[Callable[..., None]]
@@ -226,16 +253,23 @@ class CompiledLoss(Loss):
             )
 
     @abstractmethod
-    def tables(self, queries: Queries) -> tuple[AnyArray | float | int | bool, ...]:
-        """Return what the loops read besides scores: all that depends on labels and parameters alone."""
+    def tables(self, queries: Queries) -> Any:
+        """Return what the loops read besides scores, all that depends on labels and parameters alone: a NamedTuple."""
 
-    def stage_start(self, tables: tuple[Any, ...]) -> IntArray:
-        """Return the stage at which each query begins, with the number of stages appended; for `stage_loop`."""
-        raise NotImplementedError
+    def idle(self, queries: Queries, tables: Any) -> IntArray:
+        """Return the queries that contribute nothing whatever the scores: loops are spared these."""
+        return np.empty(0, np.int64)
 
     def bind(self, queries: Queries) -> BoundLoss:
         """Compute the tables for these queries."""
         return _BoundLoops(self, queries)
+
+
+def _frozen_tables(tables: Any) -> Any:
+    """Freeze the arrays of a NamedTuple, and of those within it."""
+    if isinstance(tables, tuple):
+        return type(tables)(*(_frozen_tables(table) for table in tables))
+    return frozen(tables) if isinstance(tables, np.ndarray) else tables
 
 
 class _BoundLoops(BoundLoss):
@@ -245,24 +279,38 @@ class _BoundLoops(BoundLoss):
 
     def __init__(self, loss: CompiledLoss, queries: Queries) -> None:
         super().__init__(loss, queries)
-        self._tables = tuple(frozen(t) if isinstance(t, np.ndarray) else t for t in loss.tables(queries))
+        self._tables = _frozen_tables(loss.tables(queries))
+        idle = np.zeros(queries.n_queries, np.bool_)
+        idle[loss.idle(queries, self._tables)] = True
+        active = np.flatnonzero(~idle)
+        self._active = Lists(frozen(active), queries.start, queries.weight)
+        self._active_rows = np.concatenate(([0], np.cumsum(queries.sizes[active])))
+        self._idle_rows = np.flatnonzero(np.repeat(idle, queries.sizes))
+
+    def _over(self, active: slice, loop: Callable[..., None], *args: Any) -> None:
+        """Run a loop over some of the active queries, on all threads."""
+        query = self._active.query[active]
+        over_queries(
+            lambda lo, hi: loop(self._active._replace(query=query[lo:hi]), *args, self._tables),
+            self._active_rows[active.start : active.stop + 1],
+        )
 
     def evaluate(self, f: FloatArray, need: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        start, weight = self.queries.start, self.queries.weight
-        value, gradient, diag = np.zeros(self.queries.n_queries), np.empty_like(f), np.empty_like(f)
-        over_queries(self.loss.loop, start, start, weight, f, need, value, gradient, diag, *self._tables)
-        return value, gradient, diag
+        out = Outputs(np.zeros(self.queries.n_queries), np.empty_like(f), np.empty_like(f))
+        out.gradient[self._idle_rows] = out.diag[self._idle_rows] = 0.0
+        self._over(slice(0, len(self._active.query)), self.loss.loop, f, need, out)
+        return out
 
     def hessp(self, f: ArrayLike) -> Callable[[ArrayLike], FloatArray]:
         loop = self.loss.hessp_loop
         if loop is None:
             return super().hessp(f)
-        start, weight, scores = self.queries.start, self.queries.weight, self.queries.scores(f)
+        scores = self.queries.scores(f)
 
         def product(v: ArrayLike) -> FloatArray:
-            direction = self.queries.scores(v)
             out = np.empty_like(scores)
-            over_queries(loop, start, start, weight, scores, direction, out, *self._tables)
+            out[self._idle_rows] = 0.0
+            self._over(slice(0, len(self._active.query)), loop, scores, self.queries.scores(v), out)
             return out
 
         return product
@@ -271,14 +319,13 @@ class _BoundLoops(BoundLoss):
         loop = self.loss.stage_loop
         if loop is None:
             return None
-        start, weight, scores = self.queries.start, self.queries.weight, self.queries.scores(f)
-        stage = self.loss.stage_start(self._tables)
+        scores, stage = self.queries.scores(f), self._tables.levels.start
 
         def product(lo: int, hi: int, X: FloatArray) -> FloatArray:
-            S = np.empty_like(X)
-            A, B = np.empty((2, stage[hi] - stage[lo], X.shape[1]))
-            bounds = start[lo : hi + 1] - start[lo]
-            over_queries(loop, bounds, lo, start, weight, scores, frozen(X), S, A, B, *self._tables)
+            S = np.zeros_like(X)
+            A, B = np.zeros((2, stage[hi] - stage[lo], X.shape[1]))
+            active = slice(*np.searchsorted(self._active.query, (lo, hi)))
+            self._over(active, loop, scores, Stages(lo, frozen(X), S, A, B))
             cross: FloatArray = A.T @ B
             return np.asarray(S.T @ S - cross - cross.T)
 

@@ -37,21 +37,49 @@ V, Q to m_<=, that of grades up to the document's own.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from boostlist.checks import check_choice, check_k
 from boostlist.gains import Gain, check_gain, gains
 from boostlist.losses.base import VALUE, CompiledLoss, Traits
+from boostlist.losses.shared_loops import stage_rows
 from boostlist.parallel import compiled, longest
 
 if TYPE_CHECKING:
-    from boostlist._typing import AnyArray, IntArray
+    from boostlist._typing import FloatArray, IntArray
+    from boostlist.levels import Levels
     from boostlist.queries import Queries
 
 # e^{x} with x up to this may be recovered from e^{x - 300} by a product, without overflow and without a second exp.
 _NEAR = 300.0
+
+
+class Tables(NamedTuple):
+    """Whether weights are by grade; kappa by query; the levels, with c and beta of each."""
+
+    graded: bool
+    kappa: FloatArray
+    levels: Levels
+    c: FloatArray
+    beta: FloatArray
+
+
+class Sweep(NamedTuple):
+    """By document of a query, grades ascending: p = e^{f - m_<=} and r, relative to m_<; by grade: m_<= and T."""
+
+    p: FloatArray
+    r: FloatArray
+    m: FloatArray
+    T: FloatArray
+
+
+@compiled
+def _sweep(lists, tables):  # type: ignore[no-untyped-def]
+    """Return room for the longest of the queries."""
+    n, grades = longest(lists.query, lists.start), longest(lists.query, tables.levels.start)
+    return Sweep(np.empty(n), np.empty(n), np.empty(grades), np.empty(grades))
 
 
 @compiled
@@ -67,8 +95,10 @@ def _lower_sum(graded, c, beta, g, first, E, F):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _forward(f, graded, order, first, last, document, c, beta, p, r, m, T):  # type: ignore[no-untyped-def]
-    """Fill p = e^{f - m_<=}, r relative to m_<, m_<= and T relative to m_<, grades ascending."""
+def _forward(f, first, last, tables, sweep):  # type: ignore[no-untyped-def]
+    """Fill the sweep for the scores f of a query with the levels first:last."""
+    graded, c, beta, order, document = tables.graded, tables.c, tables.beta, tables.levels.order, tables.levels.document
+    p, r, m, T = sweep
     top, E, F = -np.inf, 0.0, 0.0
     begin = document[first]
     for g in range(first, last):
@@ -101,24 +131,18 @@ def _forward(f, graded, order, first, last, document, c, beta, p, r, m, T):  # t
 
 
 @compiled
-def _cs_listmle(  # type: ignore[no-untyped-def]
-    lo, hi, start, weight, f, need, value, gradient, diag, graded, kappa, order, level_start, document, c, beta
-):
-    p = np.empty(longest(lo, hi, start))
-    r = np.empty_like(p)
-    m = np.empty(longest(lo, hi, level_start))
-    T = np.empty_like(m)
-    for query in range(lo, hi):
-        rows = slice(start[query], start[query + 1])
-        fq, gradient_q, diag_q = f[rows], gradient[rows], diag[rows]
-        if kappa[query] == 0:
-            gradient_q[:] = 0.0
-            diag_q[:] = 0.0
-            continue
-        first, last = level_start[query], level_start[query + 1]
+def _cs_listmle(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
+    graded, levels, c, beta = tables.graded, tables.levels, tables.c, tables.beta
+    order, document = levels.order, levels.document
+    sweep = _sweep(lists, tables)
+    p, r, m, T = sweep
+    for query in lists.query:
+        rows = slice(lists.start[query], lists.start[query + 1])
+        fq, gradient, diag = f[rows], out.gradient[rows], out.diag[rows]
+        first, last = levels.start[query], levels.start[query + 1]
         begin = document[first]
-        scale = weight[query] * kappa[query]
-        _forward(fq, graded, order, first, last, document, c, beta, p, r, m, T)
+        scale = lists.weight[query] * tables.kappa[query]
+        _forward(fq, first, last, tables, sweep)
         # Moments over higher grades, relative to m_<=: of r in R, V; of r^2 / beta in S, P, Q (degrees 0, 1, 2).
         R = V = S = P = Q = loss = 0.0
         for g in range(last - 1, first - 1, -1):
@@ -137,8 +161,8 @@ def _cs_listmle(  # type: ignore[no-untyped-def]
                 ri, pi = r[i - begin], p[i - begin]
                 q = T[g - first] * ri
                 bq, pV = beta[g] * q, pi * V_g
-                gradient_q[order[i]] = scale * (pV - bq)
-                diag_q[order[i]] = scale * (bq * max(1 - q, 0.0) + max(pV - pi * pi * Q_g, 0.0))
+                gradient[order[i]] = scale * (pV - bq)
+                diag[order[i]] = scale * (bq * max(1 - q, 0.0) + max(pV - pi * pi * Q_g, 0.0))
                 r1 += ri
                 r2 += ri * ri
             if g == first:
@@ -163,28 +187,23 @@ def _cs_listmle(  # type: ignore[no-untyped-def]
                     x = fq[order[i]] - below
                     # log(1 + T e^{-x}), by the form that keeps its digits
                     loss += beta[g] * (np.log1p(t * np.exp(-x)) if x > 0 else np.log(np.exp(x) + t) - x)
-        value[query] = kappa[query] * loss
+        out.value[query] = tables.kappa[query] * loss
 
 
 @compiled
-def _cs_listmle_hessp(  # type: ignore[no-untyped-def]
-    lo, hi, start, weight, f, v, out, graded, kappa, order, level_start, document, c, beta
-):
-    p = np.empty(longest(lo, hi, start))
-    r = np.empty_like(p)
+def _cs_listmle_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
+    graded, levels, c, beta = tables.graded, tables.levels, tables.c, tables.beta
+    order, document = levels.order, levels.document
+    sweep = _sweep(lists, tables)
+    p, r, m, T = sweep
     vbar = np.empty_like(p)
-    m = np.empty(longest(lo, hi, level_start))
-    T = np.empty_like(m)
-    for query in range(lo, hi):
-        rows = slice(start[query], start[query + 1])
+    for query in lists.query:
+        rows = slice(lists.start[query], lists.start[query + 1])
         vq, out_q = v[rows], out[rows]
-        if kappa[query] == 0:
-            out_q[:] = 0.0
-            continue
-        first, last = level_start[query], level_start[query + 1]
+        first, last = levels.start[query], levels.start[query + 1]
         begin = document[first]
-        scale = weight[query] * kappa[query]
-        _forward(f[rows], graded, order, first, last, document, c, beta, p, r, m, T)
+        scale = lists.weight[query] * tables.kappa[query]
+        _forward(f[rows], first, last, tables, sweep)
         E = F = 0.0
         top = m[0]
         for g in range(first, last):
@@ -224,10 +243,10 @@ def _cs_listmle_hessp(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _lower_means(  # type: ignore[no-untyped-def]
-    graded, order, first, last, document, c, beta, p, r, m, T, X, scale, A, B
-):
+def _lower_means(first, last, tables, sweep, X, scale, A, B):  # type: ignore[no-untyped-def]
     """Fill a_g and b_g for the grades of a query, ascending; X is taken relative to its first row."""
+    graded, c, beta, order, document = tables.graded, tables.c, tables.beta, tables.levels.order, tables.levels.document
+    p, r, m, T = sweep
     columns = X.shape[1]
     E, F = np.zeros(columns), np.zeros(columns)
     top = m[0]
@@ -259,27 +278,19 @@ def _lower_means(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _cs_listmle_stages(  # type: ignore[no-untyped-def]
-    lo, hi, first_query, start, weight, f, X, S, A, B, graded, kappa, order, level_start, document, c, beta
-):
-    p = np.empty(longest(first_query + lo, first_query + hi, start))
-    r = np.empty_like(p)
-    m = np.empty(longest(first_query + lo, first_query + hi, level_start))
-    T = np.empty_like(m)
-    for query in range(first_query + lo, first_query + hi):
-        rows = slice(start[query] - start[first_query], start[query + 1] - start[first_query])
-        Xq, Sq = X[rows], S[rows]
-        first, last = level_start[query], level_start[query + 1]
-        stages = slice(first - level_start[first_query], last - level_start[first_query])
-        if kappa[query] == 0:
-            Sq[:] = 0.0
-            A[stages] = 0.0
-            B[stages] = 0.0
-            continue
+def _cs_listmle_stages(lists, f, stages, tables):  # type: ignore[no-untyped-def]
+    graded, levels, c, beta = tables.graded, tables.levels, tables.c, tables.beta
+    order, document = levels.order, levels.document
+    sweep = _sweep(lists, tables)
+    p, r, m, T = sweep
+    for query in lists.query:
+        rows = slice(lists.start[query], lists.start[query + 1])
+        X, S, A, B = stage_rows(query, lists, levels, stages)
+        first, last = levels.start[query], levels.start[query + 1]
         begin = document[first]
-        scale = weight[query] * kappa[query]
-        _forward(f[start[query] : start[query + 1]], graded, order, first, last, document, c, beta, p, r, m, T)
-        _lower_means(graded, order, first, last, document, c, beta, p, r, m, T, Xq, scale, A[stages], B[stages])
+        scale = lists.weight[query] * tables.kappa[query]
+        _forward(f[rows], first, last, tables, sweep)
+        _lower_means(first, last, tables, sweep, X, scale, A, B)
         R = V = 0.0
         for g in range(last - 1, first - 1, -1):
             if graded:
@@ -294,7 +305,7 @@ def _cs_listmle_stages(  # type: ignore[no-untyped-def]
                 q = T[g - first] * ri
                 root = np.sqrt(scale * (beta[g] * q * max(1 - q, 0.0) + p[i - begin] * V_g))
                 for k in range(X.shape[1]):
-                    Sq[row, k] = root * (Xq[row, k] - Xq[0, k])
+                    S[row, k] = root * (X[row, k] - X[0, k])
                 r1 += ri
             if g > first:
                 t = np.exp(m[g - first - 1] - m[g - first])
@@ -336,10 +347,10 @@ class CsListMLE(CompiledLoss):
         check_k(self.k)
         object.__setattr__(self, "gain", check_gain(self.gain))
 
-    def tables(self, queries: Queries) -> tuple[AnyArray | bool, ...]:
-        """Return the weighting, kappa by query, the levels, and c and beta by level."""
+    def tables(self, queries: Queries) -> Tables:
+        """Return kappa, c and beta."""
         levels = queries.levels
-        count, position = levels.count, levels.position
+        count, position = levels.sizes, levels.position
         a = gains(levels.label, self.gain)
         log = np.log1p(position)
         inside = position <= (self.k or np.inf)
@@ -351,9 +362,8 @@ class CsListMLE(CompiledLoss):
             c = np.where(inside, a * np.log(2) / ((1 + position) * log**2), 0.0)
             beta = levels.sum_below(c * count) + c * levels.sum_below(count.astype(np.float64))
         kappa = np.divide(1 / np.log(2), kappa, out=np.zeros_like(kappa), where=kappa > 0)
-        return self.weights == "grade", kappa, levels.order, levels.start, levels.document, c, beta
+        return Tables(self.weights == "grade", kappa, levels, c, beta)
 
-    def stage_start(self, tables: tuple[Any, ...]) -> IntArray:
-        """Return the levels of each query."""
-        level_start: IntArray = tables[3]
-        return level_start
+    def idle(self, queries: Queries, tables: Tables) -> IntArray:
+        """Return the queries with DCG = 0."""
+        return np.flatnonzero(tables.kappa == 0)

@@ -25,11 +25,12 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
+from boostlist.arrays import frozen
 from boostlist.checks import check_choice
 from boostlist.losses.base import BoundLoss, Loss, Traits
 from boostlist.losses.plackett_luce import ListMLE
 from boostlist.parallel import compiled, over_queries
-from boostlist.queries import Queries, frozen
+from boostlist.queries import Queries
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -41,12 +42,13 @@ _MIN, _MAX, _MEAN, _LOGMEANEXP = range(4)
 
 
 @compiled
-def _aggregate(lo, hi, start, f, kind, order, level_start, document, s, share):  # type: ignore[no-untyped-def]
+def _aggregate(lo, hi, start, f, kind, levels, s, share):  # type: ignore[no-untyped-def]
     """Fill the score s of every group and the share of each document in it."""
+    order, document = levels.order, levels.document
     for q in range(lo, hi):
         rows = slice(start[q], start[q + 1])
         fq, share_q = f[rows], share[rows]
-        for g in range(level_start[q], level_start[q + 1]):
+        for g in range(levels.start[q], levels.start[q + 1]):
             low, high = document[g], document[g + 1]
             head = extreme = fq[order[low]]
             excess = 0.0
@@ -75,12 +77,13 @@ def _aggregate(lo, hi, start, f, kind, order, level_start, document, s, share): 
 
 
 @compiled
-def _spread(lo, hi, start, weight, kind, order, level_start, document, S, D, gradient, diag):  # type: ignore[no-untyped-def]
+def _spread(lo, hi, start, weight, kind, levels, S, D, gradient, diag):  # type: ignore[no-untyped-def]
     """Turn the shares in `gradient` into the gradient, and fill diag; S and D carry the query weights."""
+    order, document = levels.order, levels.document
     for q in range(lo, hi):
         rows = slice(start[q], start[q + 1])
         gradient_q, diag_q = gradient[rows], diag[rows]
-        for g in range(level_start[q], level_start[q + 1]):
+        for g in range(levels.start[q], levels.start[q + 1]):
             for i in range(document[g], document[g + 1]):
                 share = gradient_q[order[i]]
                 gradient_q[order[i]] = S[g] * share
@@ -130,21 +133,24 @@ class _BoundGroups(BoundLoss):
         levels = queries.levels
         groups = Queries(levels.label, levels.start, queries.weight)
         self._groups = ListMLE().bind(groups)
-        self._levels = get_args(Aggregation).index(loss.aggregation), levels.order, levels.start, levels.document
+        self._kind = get_args(Aggregation).index(loss.aggregation)
 
     def _aggregated(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the scores of the groups and the shares of the documents."""
         start = self.queries.start
         s, share = np.empty(self._groups.queries.n_documents), np.empty_like(f)
-        over_queries(_aggregate, start, start, f, *self._levels, s, share)
+        over_queries(_aggregate, start, start, f, self._kind, self.queries.levels, s, share)
         return frozen(s), share
+
+    def _spread(self, S: FloatArray, D: FloatArray, gradient: FloatArray, diag: FloatArray) -> None:
+        start, weight = self.queries.start, self.queries.weight
+        over_queries(_spread, start, start, weight, self._kind, self.queries.levels, S, D, gradient, diag)
 
     def evaluate(self, f: FloatArray, need: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         s, gradient = self._aggregated(f)
         value, S, D = self._groups.evaluate(s, need)
         diag = np.empty_like(f)
-        start, weight = self.queries.start, self.queries.weight
-        over_queries(_spread, start, start, weight, *self._levels, frozen(S), frozen(D), gradient, diag)
+        self._spread(frozen(S), frozen(D), gradient, diag)
         return value, gradient, diag
 
     def hessp(self, f: ArrayLike) -> Callable[[ArrayLike], FloatArray]:
@@ -155,8 +161,7 @@ class _BoundGroups(BoundLoss):
         def through_means(v: ArrayLike) -> FloatArray:
             vbar, out = self._aggregated(self.queries.scores(v))
             Hv = frozen(product(vbar))
-            start, weight = self.queries.start, self.queries.weight
-            over_queries(_spread, start, start, weight, *self._levels, Hv, Hv, out, np.empty_like(out))
+            self._spread(Hv, Hv, out, np.empty_like(out))
             return out
 
         return through_means

@@ -27,33 +27,34 @@ intervals be as wide as they like; then l and u are not unique, but value and gr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain
 from boostlist.losses.base import DIAG, CompiledLoss, Traits
-from boostlist.losses.interval_solver import PULL, chain, hold, settle, solve, stand
+from boostlist.losses.interval_solver import PULL, chain, hold, room_for, settle, solve, stand
 from boostlist.losses.targets import grade_targets
-from boostlist.parallel import compiled, longest
+from boostlist.parallel import compiled
 
 if TYPE_CHECKING:
-    from boostlist._typing import AnyArray
+    from boostlist._typing import FloatArray
+    from boostlist.levels import Levels
     from boostlist.queries import Queries
 
 Diag = Literal["exact", "unit"]
 
 
-@compiled
-def _minimise(f, order, document, first, last, t, lam1, lam2, scores, space, here, there, joined):  # type: ignore[no-untyped-def]
-    """Fill the sorted scores, relative to one of them, and the intervals space[0]; return the minimum and the size."""
-    x, y, z, c, m, rest, stiffness = space[0], space[1], space[2], space[3], space[4], space[5], space[6]
-    size = stand(f, order, document, first, last, t, lam1, lam2, scores, rest, stiffness, x)
-    minimum, _ = solve(
-        scores, document, first, last, lam1, lam2, size, rest, stiffness, x, y, z, c, m, here, there, joined
-    )
-    return minimum, size
+class Tables(NamedTuple):
+    """The prices; whether diag is 1 + lam3; the levels, with the target of each."""
+
+    lam1: float
+    lam2: float
+    lam3: float
+    unit: bool
+    levels: Levels
+    t: FloatArray
 
 
 @compiled
@@ -65,24 +66,22 @@ def _node(score, at, x, edge, joined):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _interval_rank(  # type: ignore[no-untyped-def]
-    lo, hi, start, weight, f, need, value, gradient, diag, lam1, lam2, lam3, unit, order, level_start, document, t
-):
-    scores = np.empty(longest(lo, hi, start))
-    most = 2 * longest(lo, hi, level_start)
-    space, here, there = np.empty((7, most)), np.empty((3, most)), np.empty((3, most))
-    joined = np.empty(most, np.bool_)
-    x, C, rest, stiffness = space[0], space[3], space[5], space[6]
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
-        fq, gradient_q, diag_q = f[rows], gradient[rows], diag[rows]
-        first, last = level_start[q], level_start[q + 1]
-        minimum, size = _minimise(fq, order, document, first, last, t, lam1, lam2, scores, space, here, there, joined)
-        exact = need & DIAG and not unit
+def _interval_rank(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
+    lam3, levels, t = tables.lam3, tables.levels, tables.t
+    order, document = levels.order, levels.document
+    room = room_for(lists, levels)
+    scores, x, joined, C = room.f, room.x, room.joined, room.c
+    for q in lists.query:
+        rows, weight = slice(lists.start[q], lists.start[q + 1]), lists.weight[q]
+        fq, gradient, diag = f[rows], out.gradient[rows], out.diag[rows]
+        first, last = levels.start[q], levels.start[q + 1]
+        size = stand(fq, first, last, tables, room)
+        minimum, _ = solve(first, last, tables, size, room)
+        exact = need & DIAG and not tables.unit
         edge = 0.0
         if exact:
-            edge = settle(scores, document, first, last, size, rest, stiffness, x, here, joined)
-            hold(2 * (last - first), here, joined, C)
+            edge = settle(first, last, tables, size, room)
+            hold(2 * (last - first), room.here, joined, C)
         pointwise = 0.0
         for g in range(first, last):
             at = 2 * (g - first)
@@ -90,31 +89,29 @@ def _interval_rank(  # type: ignore[no-untyped-def]
                 score, row = scores[i - document[first]], order[i]
                 off = fq[row] - t[g]
                 pointwise += off * off
-                gradient_q[row] = weight[q] * (score - min(max(score, x[at]), x[at + 1]) + lam3 * off)
+                gradient[row] = weight * (score - min(max(score, x[at]), x[at + 1]) + lam3 * off)
                 own = 1.0
                 if exact:
                     node = _node(score, at, x, edge, joined)
                     own = 1 - 1 / C[node] if node >= 0 else 0.0
-                diag_q[row] = weight[q] * (own + lam3)
-        value[q] = minimum + 0.5 * lam3 * pointwise
+                diag[row] = weight * (own + lam3)
+        out.value[q] = minimum + 0.5 * lam3 * pointwise
 
 
 @compiled
-def _interval_rank_hessp(  # type: ignore[no-untyped-def]
-    lo, hi, start, weight, f, v, out, lam1, lam2, lam3, unit, order, level_start, document, t
-):
-    scores = np.empty(longest(lo, hi, start))
-    most = 2 * longest(lo, hi, level_start)
-    space, here, there = np.empty((7, most)), np.empty((3, most)), np.empty((3, most))
-    joined = np.empty(most, np.bool_)
-    x, y, zero, c, m, rest, stiffness = space[0], space[1], space[2], space[3], space[4], space[5], space[6]
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
+def _interval_rank_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
+    lam3, levels = tables.lam3, tables.levels
+    order, document = levels.order, levels.document
+    room = room_for(lists, levels)
+    scores, x, here, joined, rest, _, y, _, zero, c, m = room
+    for q in lists.query:
+        rows = slice(lists.start[q], lists.start[q + 1])
         vq, out_q = v[rows], out[rows]
-        first, last = level_start[q], level_start[q + 1]
+        first, last = levels.start[q], levels.start[q + 1]
         nodes = 2 * (last - first)
-        _, size = _minimise(f[rows], order, document, first, last, t, lam1, lam2, scores, space, here, there, joined)
-        edge = settle(scores, document, first, last, size, rest, stiffness, x, here, joined)
+        size = stand(f[rows], first, last, tables, room)
+        solve(first, last, tables, size, room)
+        edge = settle(first, last, tables, size, room)
         # K y = A' v: the chain again, with documents at v and springs without length.
         zero[:nodes] = 0.0
         rest[:nodes] = 0.0
@@ -130,7 +127,7 @@ def _interval_rank_hessp(  # type: ignore[no-untyped-def]
             at = 2 * (g - first)
             for i in range(document[g], document[g + 1]):
                 node, vi = _node(scores[i - document[first]], at, x, edge, joined), vq[order[i]]
-                out_q[order[i]] = weight[q] * (lam3 * vi + (vi - y[node] if node >= 0 else 0.0))
+                out_q[order[i]] = lists.weight[q] * (lam3 * vi + (vi - y[node] if node >= 0 else 0.0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,9 +183,8 @@ class IntervalRank(CompiledLoss):
             cost="n log n",
         )
 
-    def tables(self, queries: Queries) -> tuple[AnyArray | float | bool, ...]:
+    def tables(self, queries: Queries) -> Tables:
         """Return the prices, the levels and their targets."""
-        levels = queries.levels
         prices = float(self.lam1), float(self.lam2), float(self.lam3)
-        t = grade_targets(self, levels.label, self.targets)
-        return *prices, self.diag == "unit", levels.order, levels.start, levels.document, t
+        t = grade_targets(self, queries.levels.label, self.targets)
+        return Tables(*prices, self.diag == "unit", queries.levels, t)

@@ -41,9 +41,16 @@ steps grows with log n: about 4 for 100 documents, 13 for a million.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
 
-from boostlist.parallel import compiled
+from boostlist.parallel import compiled, longest
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from boostlist._typing import FloatArray
 
 # Rows of a piece: documents at each node, their pull on it, stiffness of the spring to the next node.
 _N, PULL, _K = range(3)
@@ -65,9 +72,49 @@ _GAIN = 0.1
 _STEPS = 10
 
 
+class Room(NamedTuple):
+    """What a query's minimum is found in, large enough for some queries; all but the scores by node.
+
+    Attributes
+    ----------
+    f
+        Scores in ascending order of grade, relative to one of them.
+    x, here, joined
+        The nodes, the piece that they are in, and which are joined to the next.
+    rest, stiffness
+        Rest length of the spring to the next node, and at even nodes the largest stiffness of the grade.
+    y, there, z, c, m
+        To work in.
+    """
+
+    f: FloatArray
+    x: FloatArray
+    here: FloatArray
+    joined: NDArray[np.bool_]
+    rest: FloatArray
+    stiffness: FloatArray
+    y: FloatArray
+    there: FloatArray
+    z: FloatArray
+    c: FloatArray
+    m: FloatArray
+
+
 @compiled
-def measure(f, document, first, last, lam1, lam2, rest, x, piece):  # type: ignore[no-untyped-def]
+def room_for(lists, levels):  # type: ignore[no-untyped-def]
+    """Return room for the longest of the queries."""
+    nodes = 2 * longest(lists.query, levels.start)
+    x, rest, stiffness, y = np.empty(nodes), np.empty(nodes), np.empty(nodes), np.empty(nodes)
+    z, c, m = np.empty(nodes), np.empty(nodes), np.empty(nodes)
+    here, there = np.empty((3, nodes)), np.empty((3, nodes))
+    f, joined = np.empty(longest(lists.query, lists.start)), np.empty(nodes, np.bool_)
+    return Room(f, x, here, joined, rest, stiffness, y, there, z, c, m)
+
+
+@compiled
+def measure(x, piece, first, last, tables, room):  # type: ignore[no-untyped-def]
     """Fill the piece at x and return F(x). A document at an end counts as beyond it, once if l = u."""
+    f, rest, lam1, lam2, document = room.f, room.rest, tables.lam1, tables.lam2, tables.levels.document
     begin = document[first]
     total = 0.0
     for g in range(last - first):
@@ -186,12 +233,14 @@ def _same_piece(nodes, piece, other):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def stand(f, order, document, first, last, t, lam1, lam2, sorted_f, rest, stiffness, x):  # type: ignore[no-untyped-def]
-    """Gather the scores by grade, relative to one of them, put nodes at the means of their grades, return the size.
+def stand(f, first, last, tables, room):  # type: ignore[no-untyped-def]
+    """Gather the scores f of a query by grade, put nodes at the means of their grades, return the size of it all.
 
     Differences of scores are what counts; relative to a score of the list they keep their digits. So does the mean
     relative to a score of the grade: where all scores of a grade are equal it is that score.
     """
+    order, document, t = tables.levels.order, tables.levels.document, tables.t
+    sorted_f, x, rest, stiffness = room.f, room.x, room.rest, room.stiffness
     origin = f[order[document[first]]]
     size = 0.0
     for g in range(last - first):
@@ -206,33 +255,23 @@ def stand(f, order, document, first, last, t, lam1, lam2, sorted_f, rest, stiffn
         rest[2 * g] = rest[2 * g + 1] = 0.0
         if first + g + 1 < last:
             rest[2 * g + 1] = t[first + g + 1] - t[first + g]
-        stiffness[2 * g] = high - low + 2 * lam1 + lam2
+        stiffness[2 * g] = high - low + 2 * tables.lam1 + tables.lam2
     return size + (t[last - 1] - t[first])
 
 
 @compiled
-def solve(  # type: ignore[no-untyped-def]
-    f, document, first, last, lam1, lam2, size, rest, stiffness, x, y, z, c, m, here, there, joined
-):
+def solve(first, last, tables, size, room):  # type: ignore[no-untyped-def]
     """Move x from a start with l <= u to the minimum, fill the piece `here`, and return F and the number of steps.
 
-    Parameters
-    ----------
-    f
-        Scores of the query, grades ascending; `document[first:last + 1]` are the bounds of the grades, any origin.
-    size
-        Size of scores and targets, for what counts as rounding error.
-    rest, stiffness
-        By node: rest length of the spring to the next node, and at even nodes the largest stiffness of the grade.
-    x, y, z, c, m, here, there, joined
-        Work space by node; `here` and `there` hold a piece.
+    `stand` makes the start, and returns the size of scores and targets, for what counts as rounding error.
     """
+    _, x, here, joined, rest, stiffness, y, there, z, c, m = room
     nodes = 2 * (last - first)
-    F = measure(f, document, first, last, lam1, lam2, rest, x, here)
+    F = measure(x, here, first, last, tables, room)
     left = np.inf
     for step in range(_STEPS * (nodes + 10)):
         _equilibrium(nodes, x, here, rest, joined, c, m, y)
-        F_y = measure(f, document, first, last, lam1, lam2, rest, y, there)
+        F_y = measure(y, there, first, last, tables, room)
         before, left = left, _left_over(nodes, y, there, rest, stiffness)
         done = (
             _same_piece(nodes, here, there) or left <= _EXACT * size or (left <= _SMALL * size and left > 0.5 * before)
@@ -247,7 +286,7 @@ def solve(  # type: ignore[no-untyped-def]
                     z[i] = x[i] + s * (y[i] - x[i])
                 for i in range(0, nodes, 2):
                     z[i] = min(z[i], z[i + 1])
-                F_y = measure(f, document, first, last, lam1, lam2, rest, z, there)
+                F_y = measure(z, there, first, last, tables, room)
                 up = _slope(nodes, z, there, rest, x, y)
                 if up > 0:
                     high, at_high = s, up
@@ -270,12 +309,14 @@ def solve(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def settle(f, document, first, last, size, rest, stiffness, x, piece, joined):  # type: ignore[no-untyped-def]
-    """Turn the piece at the minimum x into that of the Hessian, and return the margin beyond which a document counts.
+def settle(first, last, tables, size, room):  # type: ignore[no-untyped-def]
+    """Turn the piece at the minimum into that of the Hessian, and return the margin beyond which a document counts.
 
     Where a bound l_g = u_g carries a force the nodes are joined. A document at an end of its interval, a gap that has
     just closed and a bound without force do not count: there H jumps, and this is the smaller choice.
     """
+    f, x, piece, joined, rest, stiffness = room.f, room.x, room.here, room.joined, room.rest, room.stiffness
+    document = tables.levels.document
     nodes = 2 * (last - first)
     edge = _EDGE * size
     for i in range(0, nodes, 2):

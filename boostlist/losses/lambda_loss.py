@@ -28,20 +28,20 @@ O(n k) after a partial sort, O(n^2) without a cut-off.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from boostlist.checks import check_choice, check_k
 from boostlist.gains import Gain, check_gain, gains
 from boostlist.losses.base import VALUE, CompiledLoss, Traits
-from boostlist.losses.ratios import exponentials, ratios, vectorized
+from boostlist.losses.ratios import exponentials, ratios
 from boostlist.losses.weights import Grades, check_grades, discount_sums, label_set
 from boostlist.ordering import rank, room
-from boostlist.parallel import compiled, longest
+from boostlist.parallel import compiled, longest, vectorized
 
 if TYPE_CHECKING:
-    from boostlist._typing import AnyArray, FloatArray
+    from boostlist._typing import FloatArray
     from boostlist.queries import Queries
 
 Metric = Literal["ndcg", "map", "mrr", "err"]
@@ -160,18 +160,29 @@ def _swap_value_row(x, z, v, xs, zs, us):  # type: ignore[no-untyped-def]
     return total
 
 
+class Tables(NamedTuple):
+    """The metric's number, the ranks to look at and their discounts, and z by document."""
+
+    metric: int
+    k: int
+    discount: FloatArray
+    z: FloatArray
+
+
 @compiled
-def _lambda(lo, hi, start, weight, f, need, value, gradient, diag, metric, k, discount, z):  # type: ignore[no-untyped-def]
-    space = room(lo, hi, start)
+def _lambda(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
+    metric, k, discount, z = tables
+    space = room(lists.query, lists.start)
     order = space[0]
-    longest_list = longest(lo, hi, start)
+    longest_list = longest(lists.query, lists.start)
     listed = np.empty(longest_list, np.bool_)
     x, gain, E, r = np.empty(longest_list), np.empty(longest_list), np.empty(longest_list), np.empty(longest_list)
     u, v = np.empty(longest_list), np.empty(longest_list)
     pull, curvature = np.empty(longest_list), np.empty(longest_list)
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
-        n = rows.stop - rows.start
+    for q in lists.query:
+        rows, weight = slice(lists.start[q], lists.start[q + 1]), lists.weight[q]
+        gradient, diag = out.gradient[rows], out.diag[rows]
+        n = gradient.size
         m = rank(f[rows], k, space)
         _arrange(f[rows], z[rows], m, order, listed, x, gain)
         near = exponentials(x[:n], E)
@@ -205,9 +216,9 @@ def _lambda(lo, hi, start, weight, f, need, value, gradient, diag, metric, k, di
             if metric == _MRR and gain[s] > 0:
                 break
         for i in range(n):
-            gradient[rows.start + order[i]] = weight[q] * pull[i]
-            diag[rows.start + order[i]] = weight[q] * curvature[i]
-        value[q] = loss
+            gradient[order[i]] = weight * pull[i]
+            diag[order[i]] = weight * curvature[i]
+        out.value[q] = loss
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,9 +275,9 @@ class LambdaLoss(CompiledLoss):
             cost="n^2" if self.k is None else "n k",
         )
 
-    def tables(self, queries: Queries) -> tuple[AnyArray | int, ...]:
-        """Return the metric's number, the ranks to look at, their discounts, and z by document."""
+    def tables(self, queries: Queries) -> Tables:
+        """Return the ranks to look at, their discounts, and z."""
         longest_list = int(queries.sizes.max(initial=0))
         k = longest_list if self.k is None else min(self.k, longest_list)
         z = swap_gains(self.metric, queries, k=self.k, gain=self.gain, grades=self.grades, threshold=self.threshold)
-        return ("ndcg", "map", "mrr", "err").index(self.metric), k, 1 / np.log2(np.arange(2.0, k + 2)), z
+        return Tables(("ndcg", "map", "mrr", "err").index(self.metric), k, 1 / np.log2(np.arange(2.0, k + 2)), z)

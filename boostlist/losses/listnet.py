@@ -15,7 +15,7 @@ On a list of a single grade these losses pull the scores together.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -25,10 +25,16 @@ from boostlist.losses.base import VALUE, CompiledLoss, Traits
 from boostlist.parallel import compiled, longest
 
 if TYPE_CHECKING:
-    from boostlist._typing import AnyArray, FloatArray
+    from boostlist._typing import FloatArray, IntArray
     from boostlist.queries import Queries
 
 Target = Literal["softmax", "gain"]
+
+
+class Tables(NamedTuple):
+    """The target of each document."""
+
+    t: FloatArray
 
 
 @compiled
@@ -45,43 +51,36 @@ def _exponentials(f, p):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _cross_entropy(lo, hi, start, weight, f, need, value, gradient, diag, empty, t):  # type: ignore[no-untyped-def]
-    p = np.empty(longest(lo, hi, start))
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
-        fq, tq, gradient_q, diag_q = f[rows], t[rows], gradient[rows], diag[rows]
-        if empty[q]:
-            gradient_q[:] = 0.0
-            diag_q[:] = 0.0
-            continue
+def _cross_entropy(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
+    p = np.empty(longest(lists.query, lists.start))
+    for q in lists.query:
+        rows, weight = slice(lists.start[q], lists.start[q + 1]), lists.weight[q]
+        fq, tq, gradient, diag = f[rows], tables.t[rows], out.gradient[rows], out.diag[rows]
         m, total = _exponentials(fq, p)
         for i in range(fq.size):
             pi = p[i] / total
-            gradient_q[i] = weight[q] * (pi - tq[i])
-            diag_q[i] = weight[q] * (pi * ((total - p[i]) / total))
+            gradient[i] = weight * (pi - tq[i])
+            diag[i] = weight * (pi * ((total - p[i]) / total))
         if need & VALUE:
             gap = 0.0
             for i in range(fq.size):
                 gap += tq[i] * (m - fq[i])
-            value[q] = gap + np.log(total)
+            out.value[q] = gap + np.log(total)
 
 
 @compiled
-def _cross_entropy_hessp(lo, hi, start, weight, f, v, out, empty, t):  # type: ignore[no-untyped-def]
-    p = np.empty(longest(lo, hi, start))
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
+def _cross_entropy_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
+    p = np.empty(longest(lists.query, lists.start))
+    for q in lists.query:
+        rows = slice(lists.start[q], lists.start[q + 1])
         vq, out_q = v[rows], out[rows]
-        if empty[q]:
-            out_q[:] = 0.0
-            continue
         _, total = _exponentials(f[rows], p)
         mean = 0.0
         for i in range(vq.size):
             mean += p[i] * vq[i]
         mean /= total
         for i in range(vq.size):
-            out_q[i] = weight[q] * (p[i] / total) * (vq[i] - mean)
+            out_q[i] = lists.weight[q] * (p[i] / total) * (vq[i] - mean)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,12 +95,16 @@ class CrossEntropy(CompiledLoss):
         """Return numbers >= 0 proportional to t within each query; `largest` is each document's query's top label."""
         raise NotImplementedError
 
-    def tables(self, queries: Queries) -> tuple[AnyArray, ...]:
-        """Return which queries have no target, and t."""
+    def tables(self, queries: Queries) -> Tables:
+        """Return t."""
         first, sizes = queries.start[:-1], queries.sizes
         t = self.proportions(queries, np.repeat(np.maximum.reduceat(queries.labels, first), sizes))
         total = np.add.reduceat(t, first)
-        return total == 0, t / np.repeat(np.where(total > 0, total, 1.0), sizes)
+        return Tables(t / np.repeat(np.where(total > 0, total, 1.0), sizes))
+
+    def idle(self, queries: Queries, tables: Tables) -> IntArray:
+        """Return the queries without a target."""
+        return np.flatnonzero(np.maximum.reduceat(tables.t, queries.start[:-1]) == 0)
 
 
 @dataclass(frozen=True, kw_only=True)

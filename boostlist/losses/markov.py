@@ -40,6 +40,7 @@ from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain
 from boostlist.losses import markov_loops
 from boostlist.losses.base import CompiledLoss, Traits
+from boostlist.losses.markov_loops import WpLLTables, WUBTables
 from boostlist.losses.weights import (
     Grades,
     Normalizer,
@@ -54,7 +55,7 @@ from boostlist.losses.weights import (
 )
 
 if TYPE_CHECKING:
-    from boostlist._typing import AnyArray
+    from boostlist._typing import IntArray
     from boostlist.queries import Queries
 
 # A larger b is taken for infinite.
@@ -98,13 +99,13 @@ class WpLL(CompiledLoss):
         object.__setattr__(self, "gain", check_gain(self.gain))
         object.__setattr__(self, "grades", check_grades(self.grades))
 
-    def tables(self, queries: Queries) -> tuple[AnyArray | float | int, ...]:
-        """Return gamma, the number of labels, the levels with their places in the label set, and W by level."""
+    def tables(self, queries: Queries) -> WpLLTables:
+        """Return the levels with their places in the label set, and W."""
         levels = queries.levels
         labels = enumerable_label_set(queries, self.grades)
-        index = np.searchsorted(labels, levels.label)
+        place = np.searchsorted(labels, levels.label)
         W = stage_weights(self.weights, queries, self.gain, self.grades)
-        return float(self.gamma), len(labels), index, levels.order, levels.start, levels.document, W
+        return WpLLTables(float(self.gamma), len(labels), levels, place, W)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,9 +151,8 @@ class WUB(CompiledLoss):
         object.__setattr__(self, "gain", check_gain(self.gain))
         object.__setattr__(self, "grades", check_grades(self.grades))
 
-    def tables(self, queries: Queries) -> tuple[AnyArray | float, ...]:
-        """Return 1 / b and |L| b, gamma and kappa by query, alpha and beta, the levels, and A and B by level."""
-        levels = queries.levels
+    def tables(self, queries: Queries) -> WUBTables:
+        """Return b, gamma, kappa and W."""
         b = len(label_set(queries, self.grades)) - 1.0
         kappa = pair_scale(self.normalize, queries, self.gain, self.grades, tied=True)
         if self.gamma == "pairs":
@@ -166,5 +166,9 @@ class WUB(CompiledLoss):
         else:
             # With a single label to choose from nothing is uncertain.
             c, factor, kappa = 1.0, 2.0, np.zeros_like(kappa)
-        alpha, beta, A, B = pair_weights(self.weights, queries, self.gain, self.grades)
-        return c, factor, gamma, kappa, alpha, beta, levels.order, levels.start, levels.document, A, B
+        W = pair_weights(self.weights, queries, self.gain, self.grades)
+        return WUBTables(c, factor, gamma, kappa, W, queries.levels)
+
+    def idle(self, queries: Queries, tables: WUBTables) -> IntArray:
+        """Return the queries without pairs or without an ideal DCG; with a single label in L, all."""
+        return np.flatnonzero(tables.kappa == 0)

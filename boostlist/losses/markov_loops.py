@@ -15,18 +15,46 @@ over a grade these additions are a sum with known coefficients.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
 
 from boostlist.losses.base import VALUE
 from boostlist.losses.exponential import exp
-from boostlist.losses.pairwise_loops import gather, gather_with_weights
-from boostlist.losses.ratios import BLOCK, FAR, exponentials, ratios, vectorized
-from boostlist.parallel import compiled, longest
+from boostlist.losses.ratios import BLOCK, FAR, exponentials, ratios
+from boostlist.losses.shared_loops import gather, spread_by_grade
+from boostlist.parallel import compiled, longest, vectorized
+
+if TYPE_CHECKING:
+    from boostlist._typing import FloatArray, IntArray
+    from boostlist.levels import Levels
+    from boostlist.losses.weights import Factors
 
 # A label of probability e^-100 counts for nothing beside one of at least 1 / 64, and exp is slow where it underflows.
 _NOTHING = -100.0
 # Times the largest argument, |L|^2 e^(2 FAR), this is still finite.
 _LARGE = 1e100
+
+
+class WpLLTables(NamedTuple):
+    """gamma, |L|; the levels, with the place of each in L and its W."""
+
+    gamma: float
+    labels: int
+    levels: Levels
+    place: IntArray
+    W: FloatArray
+
+
+class WUBTables(NamedTuple):
+    """c = 1 / b and the factor |L| b; gamma and kappa by query; W / kappa as factors by level; the levels."""
+
+    c: float
+    factor: float
+    gamma: FloatArray
+    kappa: FloatArray
+    W: Factors
+    levels: Levels
 
 
 @vectorized
@@ -38,13 +66,15 @@ def _sum(x):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _margins(x, begin, first, last, document, index, gamma, a, S):  # type: ignore[no-untyped-def]
+def _margins(x, first, last, tables, a, S):  # type: ignore[no-untyped-def]
     """Fill gamma a(v) and gamma S(v) for every v of the label set, the scores x being in ascending order of grade."""
+    document, place, gamma = tables.levels.document, tables.place, tables.gamma
+    begin = document[first]
     a[:] = 0.0
     S[:] = 0.0
     for g in range(first, last):
-        S[index[g]] = _sum(x[document[g] - begin : document[g + 1] - begin])
-        a[index[g]] = document[g + 1] - document[g]
+        S[place[g]] = _sum(x[document[g] - begin : document[g + 1] - begin])
+        a[place[g]] = document[g + 1] - document[g]
     number, total = np.sum(a), np.sum(S)
     below = sum_below = 0.0
     for v in range(a.size):
@@ -115,35 +145,35 @@ def _signed_sums(D, gamma):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def wpll(  # type: ignore[no-untyped-def]
-    lo, hi, start, weight, f, need, value, gradient, diag, gamma, labels, index, order, level_start, document, W
-):
+def wpll(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and diagonal of the weighted pseudo-likelihood."""
+    gamma, labels, levels, place, W = tables
+    document = levels.document
     a, E = np.empty(labels), np.empty(labels * BLOCK)
     S, D, C = np.empty_like(a), np.empty_like(a), np.empty_like(a)
-    scores = np.empty(longest(lo, hi, start))
+    scores = np.empty(longest(lists.query, lists.start))
     slope, curvature = np.empty_like(scores), np.empty_like(scores)
     top_, Z_, inverse_, own_, W_ = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     mean_, square_, mixed_ = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     lead_, sign_ = np.empty(BLOCK), np.empty(BLOCK)
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
-        begin, size = start[q], start[q + 1] - start[q]
-        gradient_q, diag_q, order_q = gradient[rows], diag[rows], order[rows]
-        first, last = level_start[q], level_start[q + 1]
+    for q in lists.query:
+        rows, weight = slice(lists.start[q], lists.start[q + 1]), lists.weight[q]
+        gradient, diag, order = out.gradient[rows], out.diag[rows], levels.order[rows]
+        begin, size = rows.start, order.size
+        first, last = levels.start[q], levels.start[q + 1]
         if size == 1:
-            gradient_q[0] = diag_q[0] = 0.0
-            value[q] = W[first] * np.log(labels)
+            gradient[0] = diag[0] = 0.0
+            out.value[q] = W[first] * np.log(labels)
             continue
-        gather(f[rows], order_q, scores)
+        gather(f[rows], order, scores)
         # Only differences count; f[begin] is as good a zero as any.
         for k in range(size):
             scores[k] -= f[begin]
-        _margins(scores, begin, first, last, document, index, gamma, a, S)
+        _margins(scores, first, last, tables, a, S)
         D[:] = 0.0
         C[:] = 0.0
         for g in range(first, last):
-            D[index[g]] = -W[g] * (document[g + 1] - document[g])
+            D[place[g]] = -W[g] * (document[g + 1] - document[g])
         loss = 0.0
         for left in range(0, size, BLOCK):
             n = min(BLOCK, size - left)
@@ -156,7 +186,7 @@ def wpll(  # type: ignore[no-untyped-def]
             for g in range(first, last):
                 low, high = max(document[g] - begin - left, 0), min(document[g + 1] - begin - left, n)
                 for k in range(low, high):
-                    own[k] = a[index[g]]
+                    own[k] = a[place[g]]
                     Wk[k] = W[g]
             _softmax(x, a, S, E, top, Z)
             for k in range(n):
@@ -168,7 +198,7 @@ def wpll(  # type: ignore[no-untyped-def]
                 probability, variance = _spreads(Ev, inverse, Wk, lead)
                 D[v] += probability
                 C[v] += variance
-                if g < last and index[g] == v:
+                if g < last and place[g] == v:
                     low, high = max(document[g] - begin - left, 0), min(document[g + 1] - begin - left, n)
                     for k in range(low, high):
                         sign[k] = lead[k] + Ev[k] * inverse[k]
@@ -181,38 +211,38 @@ def wpll(  # type: ignore[no-untyped-def]
             for k in range(n):
                 covariance = mixed[k] - mean[k] * sign[k]
                 curvatures[k] = Wk[k] * (square[k] - mean[k] * mean[k] - 2 * gamma * covariance)
-        value[q] = loss
+        out.value[q] = loss
         _signed_sums(D, gamma)
         for g in range(first, last):
-            v = index[g]
+            v = place[g]
             for k in range(document[g] - begin, document[g + 1] - begin):
-                gradient_q[order_q[k]] = weight[q] * (slope[k] - D[v])
-                diag_q[order_q[k]] = weight[q] * max(curvature[k] + gamma * gamma * C[v], 0.0)
+                gradient[order[k]] = weight * (slope[k] - D[v])
+                diag[order[k]] = weight * max(curvature[k] + gamma * gamma * C[v], 0.0)
 
 
 @compiled
-def wpll_hessp(  # type: ignore[no-untyped-def]
-    lo, hi, start, weight, f, v, out, gamma, labels, index, order, level_start, document, W
-):
+def wpll_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
     """Hessian-vector product of the weighted pseudo-likelihood."""
+    gamma, labels, levels, place, W = tables
+    document = levels.document
     a, E = np.empty(labels), np.empty(labels * BLOCK)
     S, dS, D = np.empty_like(a), np.empty_like(a), np.empty_like(a)
-    x, top, Z = np.empty(longest(lo, hi, start)), np.empty(BLOCK), np.empty(BLOCK)
+    x, top, Z = np.empty(longest(lists.query, lists.start)), np.empty(BLOCK), np.empty(BLOCK)
     dx = np.empty_like(x)
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
-        begin, out_q = start[q], out[rows]
-        first, last = level_start[q], level_start[q + 1]
-        gather(f[rows], order[rows], x)
-        gather(v[rows], order[rows], dx)
+    for q in lists.query:
+        rows = slice(lists.start[q], lists.start[q + 1])
+        begin, out_q, order = rows.start, out[rows], levels.order[rows]
+        first, last = levels.start[q], levels.start[q + 1]
+        gather(f[rows], order, x)
+        gather(v[rows], order, dx)
         for k in range(out_q.size):
             x[k] -= f[begin]
             dx[k] -= v[begin]
-        _margins(dx, begin, first, last, document, index, gamma, a, dS)
-        _margins(x, begin, first, last, document, index, gamma, a, S)
+        _margins(dx, first, last, tables, a, dS)
+        _margins(x, first, last, tables, a, S)
         D[:] = 0.0
         for g in range(first, last):
-            y = index[g]
+            y = place[g]
             for left in range(document[g], document[g + 1], BLOCK):
                 n = min(BLOCK, document[g + 1] - left)
                 _softmax(x[left - begin : left - begin + n], a, S, E, top[:n], Z[:n])
@@ -226,11 +256,11 @@ def wpll_hessp(  # type: ignore[no-untyped-def]
                         change = W[g] * E[u * BLOCK + k] / Z[k] * (a[u] * direction - dS[u] - mean)
                         own += change * (a[u] - a[y])
                         D[u] += change
-                    out_q[order[left + k]] = own
+                    out_q[order[left - begin + k]] = own
         _signed_sums(D, gamma)
         for g in range(first, last):
-            for i in range(document[g], document[g + 1]):
-                out_q[order[i]] = weight[q] * (out_q[order[i]] - D[index[g]])
+            for i in range(document[g] - begin, document[g + 1] - begin):
+                out_q[order[i]] = lists.weight[q] * (out_q[order[i]] - D[place[g]])
 
 
 @vectorized
@@ -290,50 +320,29 @@ def _wub_value_row(near, x, r, A, B, a, b, c, factor, xi):  # type: ignore[no-un
 
 
 @compiled
-def wub(  # type: ignore[no-untyped-def]
-    lo,
-    hi,
-    start,
-    weight,
-    f,
-    need,
-    value,
-    gradient,
-    diag,
-    c,
-    factor,
-    gamma,
-    kappa,
-    alpha,
-    beta,
-    order,
-    level_start,
-    document,
-    A,
-    B,
-):
+def wub(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and diagonal of the weighted upper bound."""
-    x = np.empty(longest(lo, hi, start))
-    E, a, b = np.empty_like(x), np.empty_like(x), np.empty_like(x)
-    slope, curvature = np.empty_like(x), np.empty_like(x)
+    c, W, levels = tables.c, tables.W, tables.levels
+    document = levels.document
+    most = longest(lists.query, lists.start)
+    x, E, a, b = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    slope, curvature = np.empty(most), np.empty(most)
     ratio = np.empty(BLOCK)
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
-        gradient_q, diag_q = gradient[rows], diag[rows]
-        if kappa[q] == 0:
-            gradient_q[:] = 0.0
-            diag_q[:] = 0.0
-            continue
-        first, last = level_start[q], level_start[q + 1]
-        begin, n = document[first], rows.stop - rows.start
-        gather_with_weights(f[rows], order, first, last, document, A, B, x, a, b)
+    tied = W.alpha * W.beta
+    for q in lists.query:
+        rows, gamma, kappa = slice(lists.start[q], lists.start[q + 1]), tables.gamma[q], tables.kappa[q]
+        gradient, diag, order = out.gradient[rows], out.diag[rows], levels.order[rows]
+        first, last = levels.start[q], levels.start[q + 1]
+        begin, n = rows.start, order.size
+        gather(f[rows], order, x)
+        spread_by_grade(first, last, document, W.A, a)
+        spread_by_grade(first, last, document, W.B, b)
         slope[:n] = 0.0
         curvature[:n] = 0.0
         for i in range(n):
-            x[i] *= gamma[q]
+            x[i] *= gamma
         near = exponentials(x[:n], E)
         loss = 0.0
-        tied = alpha * beta
         for left in range(0, n, BLOCK):
             for g in range(first, last):
                 lower, upper = document[g] - begin, document[g + 1] - begin
@@ -341,14 +350,14 @@ def wub(  # type: ignore[no-untyped-def]
                     high = min(left + BLOCK, i if tied > 0 else lower)
                     if high <= left:
                         continue
-                    ai, bi = alpha + a[i], beta + b[i]
+                    ai, bi = W.alpha + a[i], W.beta + b[i]
                     r, aj, bj = ratio[: high - left], a[left:high], b[left:high]
                     ratios(near, x, E, i, left, high, r)
                     pull, bend = _wub_row(r, aj, bj, ai, bi, c, slope[left:high], curvature[left:high])
                     slope[i] -= pull
                     curvature[i] += bend
                     if need & VALUE:
-                        loss += _wub_value_row(near, x[left:high], r, aj, bj, ai, bi, c, factor, x[i])
+                        loss += _wub_value_row(near, x[left:high], r, aj, bj, ai, bi, c, tables.factor, x[i])
         # A tied pair, i after j, was taken for an ordered one: -gamma d too much, in the sum over its grade.
         if tied > 0:
             for g in range(first, last):
@@ -357,50 +366,44 @@ def wub(  # type: ignore[no-untyped-def]
                     surplus = tied * (2 * i + 1 - lower - upper)
                     slope[i] += surplus
                     loss += surplus * (x[i] - x[lower])
-        scale = weight[q] * kappa[q] * gamma[q]
+        scale = lists.weight[q] * kappa * gamma
         for i in range(n):
-            gradient_q[order[begin + i]] = scale * slope[i]
-            diag_q[order[begin + i]] = scale * gamma[q] * curvature[i]
-        value[q] = kappa[q] * loss
+            gradient[order[i]] = scale * slope[i]
+            diag[order[i]] = scale * gamma * curvature[i]
+        out.value[q] = kappa * loss
 
 
 @compiled
-def wub_hessp(  # type: ignore[no-untyped-def]
-    lo, hi, start, weight, f, v, out, c, factor, gamma, kappa, alpha, beta, order, level_start, document, A, B
-):
+def wub_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
     """Hessian-vector product of the weighted upper bound."""
-    x = np.empty(longest(lo, hi, start))
-    E, a, b = np.empty_like(x), np.empty_like(x), np.empty_like(x)
-    direction, product = np.empty_like(x), np.empty_like(x)
+    c, W, levels = tables.c, tables.W, tables.levels
+    document = levels.document
+    most = longest(lists.query, lists.start)
+    x, E, a, b = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    direction, product = np.empty(most), np.empty(most)
     ratio = np.empty(BLOCK)
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
-        out_q = out[rows]
-        first, last = level_start[q], level_start[q + 1]
-        begin, n = document[first], rows.stop - rows.start
-        gather_with_weights(f[rows], order, first, last, document, A, B, x, a, b)
-        gather(v[rows], order[rows], direction)
+    for q in lists.query:
+        rows, gamma = slice(lists.start[q], lists.start[q + 1]), tables.gamma[q]
+        out_q, order = out[rows], levels.order[rows]
+        first, last = levels.start[q], levels.start[q + 1]
+        n = order.size
+        gather(f[rows], order, x)
+        gather(v[rows], order, direction)
+        spread_by_grade(first, last, document, W.A, a)
+        spread_by_grade(first, last, document, W.B, b)
         product[:n] = 0.0
         for i in range(n):
-            x[i] *= gamma[q]
+            x[i] *= gamma
         near = exponentials(x[:n], E)
         for left in range(0, n, BLOCK):
             # Tied pairs have W = alpha beta, so that all documents before i can be taken together.
             for i in range(left + 1, n):
                 high = min(left + BLOCK, i)
-                r = ratio[: high - left]
+                ai, bi = W.alpha + a[i], W.beta + b[i]
+                r, aj, bj = ratio[: high - left], a[left:high], b[left:high]
+                vj, product_j = direction[left:high], product[left:high]
                 ratios(near, x, E, i, left, high, r)
-                product[i] -= _wub_hessp_row(
-                    r,
-                    a[left:high],
-                    b[left:high],
-                    alpha + a[i],
-                    beta + b[i],
-                    c,
-                    direction[i],
-                    direction[left:high],
-                    product[left:high],
-                )
-        scale = weight[q] * kappa[q] * gamma[q] ** 2
+                product[i] -= _wub_hessp_row(r, aj, bj, ai, bi, c, direction[i], vj, product_j)
+        scale = lists.weight[q] * tables.kappa[q] * gamma**2
         for i in range(n):
-            out_q[order[begin + i]] = scale * product[i]
+            out_q[order[i]] = scale * product[i]

@@ -18,7 +18,7 @@ Queries of a single grade contribute nothing, nor do queries whose kappa has the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain
 from boostlist.losses import pairwise_hinge, pairwise_loops
 from boostlist.losses.base import CompiledLoss, Traits
+from boostlist.losses.pairwise_hinge import HingeTables
+from boostlist.losses.pairwise_loops import PairTables
 from boostlist.losses.targets import grade_targets
 from boostlist.losses.weights import (
     Grades,
@@ -37,7 +39,7 @@ from boostlist.losses.weights import (
 )
 
 if TYPE_CHECKING:
-    from boostlist._typing import AnyArray, FloatArray
+    from boostlist._typing import FloatArray, IntArray
     from boostlist.queries import Queries
 
 
@@ -70,12 +72,14 @@ class Pairwise(CompiledLoss):
         object.__setattr__(self, "gain", check_gain(self.gain))
         object.__setattr__(self, "grades", check_grades(self.grades))
 
-    def tables(self, queries: Queries) -> tuple[AnyArray | float, ...]:
-        """Return kappa by query, alpha and beta, the levels, and A and B by level."""
-        levels = queries.levels
+    def tables(self, queries: Queries) -> PairTables | HingeTables:
+        """Return kappa and the factors of V."""
         kappa = pair_scale(self.normalize, queries, self.gain, self.grades)
-        alpha, beta, A, B = pair_weights(self.weights, queries, self.gain, self.grades)
-        return kappa, alpha, beta, levels.order, levels.start, levels.document, A, B
+        return PairTables(kappa, pair_weights(self.weights, queries, self.gain, self.grades), queries.levels)
+
+    def idle(self, queries: Queries, tables: PairTables | HingeTables) -> IntArray:
+        """Return the queries without pairs, or without an ideal DCG."""
+        return np.flatnonzero(tables.kappa == 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,10 +168,58 @@ class PairwiseHinge(Pairwise):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairwiseSquaredHinge(Pairwise):
-    """Squared hinge with label margins: phi(d_ij) = (t_i - t_j - d_ij)_+^2.
+class SquaredHinge(Pairwise):
+    """Common part of the squared hinges: phi(d_ij) = (margin + t_i - t_j - d_ij)_+^2, and tied pairs.
 
-    Its curvature jumps where a margin is just met; diag and Hessian-vector product are one-sided there.
+    Their curvature jumps where a margin is just met; diag and Hessian-vector product are one-sided there.
+
+    Parameters
+    ----------
+    weights, normalize, gain, grades
+        As for `Pairwise`.
+    """
+
+    margin: ClassVar[float] = 0.0
+    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, cost="n log n")
+    loop = staticmethod(pairwise_hinge.squared_hinge)
+    hessp_loop = staticmethod(pairwise_hinge.squared_hinge_hessp)
+
+    def level_targets(self, queries: Queries) -> FloatArray:
+        """Return t for each level."""
+        return np.zeros_like(queries.levels.label)
+
+    def tied_weight(self, queries: Queries) -> FloatArray:
+        """Return the weight of tied pairs in each query."""
+        return np.zeros(queries.n_queries)
+
+    def tables(self, queries: Queries) -> HingeTables:
+        """Return the tables of `Pairwise`, margins, and the weight of tied pairs."""
+        kappa, V, levels, *_ = super().tables(queries)
+        return HingeTables(kappa, V, levels, self.margin, self.level_targets(queries), self.tied_weight(queries))
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitMarginHinge(SquaredHinge):
+    """The squared hinge of RankSVM: phi(d) = (1 - d)_+^2.
+
+    Parameters
+    ----------
+    weights, normalize, gain, grades
+        As for `Pairwise`; the defaults weigh all pairs alike.
+
+    References
+    ----------
+    Chapelle, Keerthi: Efficient algorithms for ranking with SVMs. Information Retrieval 13, 2010.
+    """
+
+    weights: PairWeights = "uniform"
+    normalize: Normalizer = None
+    margin = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairwiseSquaredHinge(SquaredHinge):
+    """Squared hinge with label margins: phi(d_ij) = (t_i - t_j - d_ij)_+^2.
 
     Parameters
     ----------
@@ -183,25 +235,13 @@ class PairwiseSquaredHinge(Pairwise):
 
     targets: Gain = "exp2"
 
-    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, cost="n log n")
-    loop = staticmethod(pairwise_hinge.squared_hinge)
-    hessp_loop = staticmethod(pairwise_hinge.squared_hinge_hessp)
-
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "targets", check_gain(self.targets, "targets"))
 
-    def tied_weight(self, queries: Queries) -> FloatArray:
-        """Return the weight of tied pairs in each query."""
-        return np.zeros(queries.n_queries)
-
-    def tables(self, queries: Queries) -> tuple[AnyArray | float, ...]:
-        """Return the tables of `Pairwise`, the targets by level and the weight of tied pairs by query."""
-        return (
-            *super().tables(queries),
-            grade_targets(self, queries.levels.label, self.targets),
-            self.tied_weight(queries),
-        )
+    def level_targets(self, queries: Queries) -> FloatArray:
+        """Return t for each level."""
+        return grade_targets(self, queries.levels.label, self.targets)
 
 
 @dataclass(frozen=True, kw_only=True)

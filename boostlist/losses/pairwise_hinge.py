@@ -1,12 +1,13 @@
 r"""Loops of the hinge losses in O(n log n): sums over the pairs that violate their margin.
 
-Only pairs y_i > y_j with x_j - x_i > -margin count: x = f, margin 1 for the hinge (1 - d)_+, and x = f - t, margin 0
-for the squared hinge (t_i - t_j - d)_+^2 = (x_j - x_i)_+^2. With V as in `pairwise_loops` and sums over those pairs
+Only pairs y_i > y_j with x_j - x_i > -m count, for the margin m: x = f, m = 1 for the hinge (1 - d)_+; for the squared
+hinge (m + t_i - t_j - d)_+^2 = (m + x_j - x_i)_+^2, x = f - t. With V as in `pairwise_loops` and sums over those pairs
 only, L_i over the documents below i and U_i over those above,
 
 - hinge: gradient = U(1) - L(1), value = sum_i L_i(1) + sum_i f_i gradient_i
-- squared hinge: gradient = 2 [ (L(1) + U(1)) x - L(x) - U(x) ], H_ii = 2 (L(1) + U(1)),
-  H v = 2 [ (L(1) + U(1)) v - L(v) - U(v) ], value = 1/2 sum_i x_i gradient_i, as it is homogeneous of degree 2 in x
+- squared hinge: gradient = 2 [ (L(1) + U(1)) x - L(x) - U(x) + m (U(1) - L(1)) ], H_ii = 2 (L(1) + U(1)),
+  H v = 2 [ (L(1) + U(1)) v - L(v) - U(v) ], and (m - d)^2 = m^2 - 2 m d + d^2 summed from the side of the documents is
+  value = sum_i [ m^2 / 2 (L(1) + U(1)) + 2 m (U(1) - L(1)) x_i + x_i ((L(1) + U(1)) x - L(x) - U(x))_i ]
 
 Grades are taken eight at a time. Such a group is sorted by x, and at every position running sums are kept, one for each
 grade that a document may have: its L and U are the sums at the positions where the margin ceases to be violated. Then
@@ -16,21 +17,73 @@ weights are taken apart at the lowest grade A0, B0 of the higher side,
 
     V_ij / kappa = (a_i + a_j)(b_i + b_j),  a_i = alpha + A_i - A0, a_j = A0 - A_j, b likewise, all >= 0.
 
-Within a group there is no branch that depends on the scores: a wrong guess of the processor costs more than a few
-comparisons. Indices that are read from arrays are made unsigned, as signed ones are tested for counting from the end.
+Within a group no branch depends on the scores, for the reason that `sorting` gives.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
 
-from boostlist.losses.pairwise_loops import gather, sums_below
+from boostlist.losses.shared_loops import gather, spread_by_grade, sums_below
+from boostlist.losses.sorting import SortSpace, merge, sort, sort_space
 from boostlist.parallel import compiled, longest
+
+if TYPE_CHECKING:
+    from boostlist._typing import AnyArray, FloatArray, IntArray
+    from boostlist.levels import Levels
+    from boostlist.losses.weights import Factors
 
 # Grades that are taken together. More would cost more than the rounds of merging that they save.
 _GRADES = 8
-# Documents that are sorted by counting, and by how many at once.
-_RUN, _LANES = 128, 16
+
+
+class HingeTables(NamedTuple):
+    """`PairTables`, with the margin, the target t of each level, and the weight of tied pairs by query."""
+
+    kappa: FloatArray
+    V: Factors
+    levels: Levels
+    margin: float
+    targets: FloatArray
+    lam1: FloatArray
+
+
+class Space(NamedTuple):
+    """What `_violation_sums` works in.
+
+    Attributes
+    ----------
+    edge
+        Where each grade begins, in ascending order of grade.
+    key, document
+        Scores in ascending order, group by group, and the documents that have them.
+    first, last
+        Where the margin ceases to be violated, by position.
+    grade
+        Grade of each document within its group.
+    a, b
+        Factors of the weights by document.
+    above, below
+        Weights of the pairs of grades of a group.
+    N, Z
+        Running sums of weights and of weights times z.
+    """
+
+    edge: IntArray
+    key: FloatArray
+    document: AnyArray
+    first: IntArray
+    last: IntArray
+    grade: AnyArray
+    a: FloatArray
+    b: FloatArray
+    above: FloatArray
+    below: FloatArray
+    N: FloatArray
+    Z: FloatArray
+    sort: SortSpace
 
 
 @compiled
@@ -78,50 +131,6 @@ def _violations(x, z, margin, a, b, alpha, beta, A0, B0, low, high, L, U, total)
         U[j] += aj * (bj * m00 + m01) + bj * m10 + m11
         if z is not None:
             total[j] += aj * (bj * z00 + z01) + bj * z10 + z11
-
-
-@compiled
-def _sort_run(x, lo, hi, run, seen, key, out):  # type: ignore[no-untyped-def]
-    """Sort the documents lo:hi, at most _RUN, by counting for each one those that are smaller."""
-    n = hi - lo
-    padded = (n + _LANES - 1) // _LANES * _LANES
-    for k in range(padded):
-        run[k] = x[lo + k] if k < n else np.inf
-        seen[k] = 0
-    for k in range(n):
-        xk, smaller = run[k], 0
-        for j in range(padded):
-            smaller += run[j] < xk
-        rank = np.uint64(smaller)
-        at = np.uint64(lo) + rank + np.uint64(seen[rank])
-        seen[rank] += 1
-        key[at] = xk
-        out[at] = lo + k
-
-
-@compiled
-def _merge(key, documents, lo, middle, hi, key_spare, spare):  # type: ignore[no-untyped-def]
-    """Merge the neighbouring lists lo:middle and middle:hi of documents, which are sorted by key."""
-    one, end, at = np.uint64(1), np.uint64(hi), np.uint64(lo)
-    i, j = at, np.uint64(middle)
-    half = j
-    while i < half and j < end:
-        key_i, key_j = key[i], key[j]
-        first = np.uint64(key_i <= key_j)
-        key_spare[at] = min(key_i, key_j)
-        spare[at] = documents[j + first * (i - j)]
-        i += first
-        at += one
-        j = half + at - i
-    while i < half:
-        key_spare[at] = key[i]
-        spare[at] = documents[i]
-        i += one
-        at += one
-    # What is left of the higher list is in its place already.
-    for k in range(lo, np.int64(at)):
-        key[k] = key_spare[k]
-        documents[k] = spare[k]
 
 
 @compiled
@@ -191,68 +200,59 @@ def _violations_within(documents, grade, z, above, below, first, last, N, Z, L, 
 
 
 @compiled
-def workspace(lo, hi, start, level_start):  # type: ignore[no-untyped-def]
-    """Return what `violation_sums` works on, large enough for each of the queries lo <= q < hi."""
-    size = longest(lo, hi, start)
-    edge = np.empty(longest(lo, hi, level_start) + 1, np.int64)
-    doubles = np.empty((4, size + 1))
-    counts = np.empty((2, size + 1), np.int64)
-    documents = np.empty((3, size), np.int32)
-    run = np.empty(_RUN), np.empty(_RUN, np.int64)
-    weights = np.zeros((2, _GRADES, _GRADES))
-    sums = np.empty((2, size + 1, _GRADES))
-    return edge, doubles, counts, documents, run, weights, sums
+def _space(lists, levels):  # type: ignore[no-untyped-def]
+    """Return space that is large enough for each of the queries."""
+    size = longest(lists.query, lists.start)
+    edge = np.empty(longest(lists.query, levels.start) + 1, np.int64)
+    key, a, b = np.empty(size + 1), np.empty(size + 1), np.empty(size + 1)
+    first, last = np.empty(size + 1, np.int64), np.empty(size + 1, np.int64)
+    document, grade = np.empty(size, np.int32), np.empty(size, np.int32)
+    above, below = np.zeros((_GRADES, _GRADES)), np.zeros((_GRADES, _GRADES))
+    N, Z = np.empty((size + 1, _GRADES)), np.empty((size + 1, _GRADES))
+    return Space(edge, key, document, first, last, grade, a, b, above, below, N, Z, sort_space(size))
 
 
 @compiled
-def violation_sums(  # type: ignore[no-untyped-def]
-    x, z, margin, first, last, alpha, beta, document, A, B, space, L, U, total
-):
+def _violation_sums(x, z, margin, first, last, V, levels, space, L, U, total):  # type: ignore[no-untyped-def]
     """Fill L, U and total over all pairs of grades of a query; x, z and these in ascending order of grade."""
-    edge, (key, key_spare, a, b), (front, back), (sorted_, spare, level), (run, seen), (above, below), (N, Z) = space
-    begin = document[first]
+    alpha, beta, A, B = V
+    edge, key, document, front, back, grade, a, b, above, below, N, Z, sort_space = space
     grades = last - first
     for g in range(grades + 1):
-        edge[g] = document[first + g] - begin
+        edge[g] = levels.document[first + g] - levels.document[first]
     for bottom in range(0, grades, _GRADES):
         top = min(bottom + _GRADES, grades)
         lo, hi = edge[bottom], edge[top]
-        for left in range(lo, hi, _RUN):
-            _sort_run(x, left, min(left + _RUN, hi), run, seen, key, sorted_)
-        length = _RUN
-        while length < hi - lo:
-            for left in range(lo, hi - length, 2 * length):
-                _merge(key, sorted_, left, left + length, min(left + 2 * length, hi), key_spare, spare)
-            length *= 2
+        sort(x, lo, hi, key, document, sort_space)
         for g in range(bottom, top):
             i = first + g
-            level[edge[g] : edge[g + 1]] = g - bottom
+            grade[edge[g] : edge[g + 1]] = g - bottom
             for h in range(bottom, g):
                 j = first + h
-                V = (alpha + A[i] - A[j]) * (beta + B[i] - B[j])
-                above[h - bottom, g - bottom] = below[g - bottom, h - bottom] = V
+                above[h - bottom, g - bottom] = (alpha + A[i] - A[j]) * (beta + B[i] - B[j])
+                below[g - bottom, h - bottom] = above[h - bottom, g - bottom]
+        sorted_grade = sort_space.order
         for k in range(lo, hi):
-            spare[k] = level[np.uint64(sorted_[k])]
+            sorted_grade[k] = grade[np.uint64(document[k])]
         _frontiers(key[lo : hi + 1], margin, front, back[: hi - lo + 1])
-        _violations_within(sorted_[lo:hi], spare[lo:hi], z, above, below, front, back, N, Z, L, U, total)
+        _violations_within(document[lo:hi], sorted_grade[lo:hi], z, above, below, front, back, N, Z, L, U, total)
     if grades <= _GRADES:
         return
-    for g in range(grades):
-        a[edge[g] : edge[g + 1]] = A[first + g]
-        b[edge[g] : edge[g + 1]] = B[first + g]
+    spread_by_grade(first, last, levels.document, A, a)
+    spread_by_grade(first, last, levels.document, B, b)
     width = _GRADES
     while width < grades:
         for g in range(0, grades - width, 2 * width):
             lo, middle, hi = edge[g], edge[g + width], edge[min(g + 2 * width, grades)]
-            low, high = sorted_[lo:middle], sorted_[middle:hi]
+            low, high = document[lo:middle], document[middle:hi]
             # The documents are numbered by grade: the first number of the higher side has its lowest grade.
             _violations(x, z, margin, a, b, alpha, beta, a[middle], b[middle], low, high, L, U, total)
-            _merge(key, sorted_, lo, middle, hi, key_spare, spare)
+            merge(key, document, lo, middle, hi, sort_space)
         width *= 2
 
 
 @compiled
-def centred(f, order, x):  # type: ignore[no-untyped-def]
+def _centred(f, order, x):  # type: ignore[no-untyped-def]
     """Fill x with the scores in the given order, less the first of them: only differences count."""
     middle = f[order[0]]
     for i in range(order.size):
@@ -260,117 +260,97 @@ def centred(f, order, x):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def hinge(  # type: ignore[no-untyped-def]
-    lo, hi, start, weight, f, need, value, gradient, diag, kappa, alpha, beta, order, level_start, document, A, B
-):
+def hinge(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and heuristic diagonal of the hinge loss."""
-    x, L, U, total = np.empty((4, longest(lo, hi, start)))
-    X, below = np.empty((2, longest(lo, hi, level_start)))
-    space = workspace(lo, hi, start, level_start)
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
-        gradient_q, diag_q = gradient[rows], diag[rows]
-        if kappa[q] == 0:
-            gradient_q[:] = 0.0
-            diag_q[:] = 0.0
-            continue
-        first, last = level_start[q], level_start[q + 1]
-        fq, order_q = f[rows], order[rows]
-        centred(fq, order_q, x)
-        violation_sums(x, None, 1.0, first, last, alpha, beta, document, A, B, space, L, U, total)
+    kappa, V, levels = tables
+    document = levels.document
+    most = longest(lists.query, lists.start)
+    x, L, U, total = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    grades = longest(lists.query, levels.start)
+    X, below = np.empty(grades), np.empty(grades)
+    space = _space(lists, levels)
+    for q in lists.query:
+        rows = slice(lists.start[q], lists.start[q + 1])
+        gradient, diag, order = out.gradient[rows], out.diag[rows], levels.order[rows]
+        first, last = levels.start[q], levels.start[q + 1]
+        _centred(f[rows], order, x)
+        _violation_sums(x, None, 1.0, first, last, V, levels, space, L, U, total)
         for g in range(first, last):
             X[g - first] = document[g + 1] - document[g]
-        sums_below(first, last, alpha, beta, A, B, X, below)
+        sums_below(first, last, V, X, below)
         pairs = loss = 0.0
         for g in range(last - first):
             pairs += X[g] * below[g]
-        scale = weight[q] * kappa[q]
-        diag_q[:] = scale * 2 * pairs / fq.size
-        for i in range(fq.size):
+        scale = lists.weight[q] * kappa[q]
+        diag[:] = scale * 2 * pairs / order.size
+        for i in range(order.size):
             lead = U[i] - L[i]
-            gradient_q[np.uint64(order_q[i])] = scale * lead
+            gradient[np.uint64(order[i])] = scale * lead
             loss += L[i] + x[i] * lead
-        value[q] = kappa[q] * max(loss, 0.0)
+        out.value[q] = kappa[q] * max(loss, 0.0)
 
 
 @compiled
-def squared_hinge(  # type: ignore[no-untyped-def]
-    lo,
-    hi,
-    start,
-    weight,
-    f,
-    need,
-    value,
-    gradient,
-    diag,
-    kappa,
-    alpha,
-    beta,
-    order,
-    level_start,
-    document,
-    A,
-    B,
-    targets,
-    lam1,
-):
+def _less_targets(f, order, first, last, tables, x):  # type: ignore[no-untyped-def]
+    """Fill x with scores less targets, in ascending order of grade, relative to one of the scores."""
+    document, targets = tables.levels.document, tables.targets
+    _centred(f, order, x)
+    begin = document[first]
+    for g in range(first, last):
+        for i in range(document[g] - begin, document[g + 1] - begin):
+            x[i] -= targets[g]
+
+
+@compiled
+def squared_hinge(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and diagonal of the squared hinge loss with a term lam1 (f_i - f_j)^2 for tied pairs."""
-    x, L, U, total = np.empty((4, longest(lo, hi, start)))
-    space = workspace(lo, hi, start, level_start)
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
-        gradient_q, diag_q = gradient[rows], diag[rows]
-        if kappa[q] == 0:
-            gradient_q[:] = 0.0
-            diag_q[:] = 0.0
-            continue
-        first, last = level_start[q], level_start[q + 1]
-        begin, order_q = document[first], order[rows]
-        centred(f[rows], order_q, x)
-        for g in range(first, last):
-            for i in range(document[g] - begin, document[g + 1] - begin):
-                x[i] -= targets[g]
-        violation_sums(x, x, 0.0, first, last, alpha, beta, document, A, B, space, L, U, total)
+    levels, margin = tables.levels, tables.margin
+    document = levels.document
+    most = longest(lists.query, lists.start)
+    x, L, U, total = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    space = _space(lists, levels)
+    for q in lists.query:
+        rows, kappa, lam1 = slice(lists.start[q], lists.start[q + 1]), tables.kappa[q], tables.lam1[q]
+        gradient, diag, order = out.gradient[rows], out.diag[rows], levels.order[rows]
+        first, last = levels.start[q], levels.start[q + 1]
+        begin, scale = document[first], 2 * lists.weight[q]
+        _less_targets(f[rows], order, first, last, tables, x)
+        _violation_sums(x, x, margin, first, last, tables.V, levels, space, L, U, total)
         loss = 0.0
         for g in range(first, last):
             low, high = document[g] - begin, document[g + 1] - begin
-            tie, scale = lam1[q] * (high - low), 2 * weight[q]
+            tie = lam1 * (high - low)
             mean = np.mean(x[low:high]) if tie > 0 else 0.0
             for i in range(low, high):
-                count = kappa[q] * (L[i] + U[i])
-                own, tied = count * x[i] - kappa[q] * total[i], tie * (x[i] - mean)
-                row = np.uint64(order_q[i])
-                gradient_q[row] = scale * (own + tied)
-                diag_q[row] = scale * (count + (tie - lam1[q]))
-                loss += x[i] * own + (x[i] - mean) * tied
-        value[q] = max(loss, 0.0)
+                count, push = kappa * (L[i] + U[i]), margin * kappa * (U[i] - L[i])
+                own, tied = count * x[i] - kappa * total[i], tie * (x[i] - mean)
+                row = np.uint64(order[i])
+                gradient[row] = scale * (own + push + tied)
+                diag[row] = scale * (count + (tie - lam1))
+                loss += 0.5 * margin * margin * count + x[i] * (2 * push + own) + (x[i] - mean) * tied
+        out.value[q] = max(loss, 0.0)
 
 
 @compiled
-def squared_hinge_hessp(  # type: ignore[no-untyped-def]
-    lo, hi, start, weight, f, v, out, kappa, alpha, beta, order, level_start, document, A, B, targets, lam1
-):
+def squared_hinge_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
     """Product of the generalised Hessian of the squared hinge loss and a vector."""
-    x, z, L, U, total = np.empty((5, longest(lo, hi, start)))
-    space = workspace(lo, hi, start, level_start)
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
-        out_q = out[rows]
-        if kappa[q] == 0:
-            out_q[:] = 0.0
-            continue
-        first, last = level_start[q], level_start[q + 1]
-        begin, order_q = document[first], order[rows]
-        centred(f[rows], order_q, x)
-        gather(v[rows], order_q, z)
-        for g in range(first, last):
-            for i in range(document[g] - begin, document[g + 1] - begin):
-                x[i] -= targets[g]
-        violation_sums(x, z, 0.0, first, last, alpha, beta, document, A, B, space, L, U, total)
+    levels = tables.levels
+    document = levels.document
+    most = longest(lists.query, lists.start)
+    x, z = np.empty(most), np.empty(most)
+    L, U, total = np.empty(most), np.empty(most), np.empty(most)
+    space = _space(lists, levels)
+    for q in lists.query:
+        rows, kappa, lam1 = slice(lists.start[q], lists.start[q + 1]), tables.kappa[q], tables.lam1[q]
+        out_q, order = out[rows], levels.order[rows]
+        first, last = levels.start[q], levels.start[q + 1]
+        begin, scale = document[first], 2 * lists.weight[q]
+        _less_targets(f[rows], order, first, last, tables, x)
+        gather(v[rows], order, z)
+        _violation_sums(x, z, tables.margin, first, last, tables.V, levels, space, L, U, total)
         for g in range(first, last):
             low, high = document[g] - begin, document[g + 1] - begin
             mean = np.mean(z[low:high])
             for i in range(low, high):
-                own = kappa[q] * ((L[i] + U[i]) * z[i] - total[i])
-                out_q[order_q[i]] = 2 * weight[q] * (own + lam1[q] * (high - low) * (z[i] - mean))
+                own = kappa * ((L[i] + U[i]) * z[i] - total[i])
+                out_q[order[i]] = scale * (own + lam1 * (high - low) * (z[i] - mean))

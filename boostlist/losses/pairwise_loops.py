@@ -19,11 +19,19 @@ is subtracted. Below, L_i(x) = sum_{j: y_j < y_i} V_ij x_j and U_i(x) = sum_{k: 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
 
 from boostlist.losses.base import VALUE
-from boostlist.losses.ratios import BLOCK, FAR, exponentials, ratios, vectorized
-from boostlist.parallel import compiled, longest
+from boostlist.losses.ratios import BLOCK, FAR, exponentials, ratios
+from boostlist.losses.shared_loops import gather, spread_by_grade, sums_above, sums_below
+from boostlist.parallel import compiled, longest, vectorized
+
+if TYPE_CHECKING:
+    from boostlist._typing import FloatArray
+    from boostlist.levels import Levels
+    from boostlist.losses.weights import Factors
 
 # Sums of e^{2 _CAP} over the pairs of a list are finite.
 _CAP = 300.0
@@ -31,49 +39,40 @@ _CAP = 300.0
 _LARGE = 1e150
 
 
-@compiled
-def sums_below(first, last, alpha, beta, A, B, X, out):  # type: ignore[no-untyped-def]
-    """Fill out_g = L_g(x) / kappa from the sums X_h of x over each grade."""
-    m00 = m10 = m01 = m11 = 0.0
-    for g in range(first, last):
-        if g > first:
-            dA, dB = A[g] - A[g - 1], B[g] - B[g - 1]
-            m11 += dA * m01 + dB * (m10 + dA * m00)
-            m10 += dA * m00
-            m01 += dB * m00
-        out[g - first] = m11
-        x = X[g - first]
-        m00 += x
-        m10 += alpha * x
-        m01 += beta * x
-        m11 += alpha * beta * x
+class PairTables(NamedTuple):
+    """kappa by query; V / kappa as factors by level; the levels."""
+
+    kappa: FloatArray
+    V: Factors
+    levels: Levels
+
+
+class Laplacian(NamedTuple):
+    """By grade: s, its antisymmetric twin lead = L(1) - U(1), and X = L(x) + U(x); two to work in."""
+
+    s: FloatArray
+    lead: FloatArray
+    X: FloatArray
+    below: FloatArray
+    above: FloatArray
 
 
 @compiled
-def sums_above(first, last, alpha, beta, A, B, X, out):  # type: ignore[no-untyped-def]
-    """Fill out_g = U_g(x) / kappa from the sums X_h of x over each grade."""
-    m00 = m10 = m01 = m11 = 0.0
-    for g in range(last - 1, first - 1, -1):
-        if g < last - 1:
-            dA, dB = A[g + 1] - A[g], B[g + 1] - B[g]
-            m11 += dA * m01 + dB * (m10 + dA * m00)
-            m10 += dA * m00
-            m01 += dB * m00
-        out[g - first] = m11
-        x = X[g - first]
-        m00 += x
-        m10 += alpha * x
-        m01 += beta * x
-        m11 += alpha * beta * x
+def _laplacian(lists, levels):  # type: ignore[no-untyped-def]
+    """Return room for the longest of the queries."""
+    n = longest(lists.query, levels.start)
+    return Laplacian(np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n))
 
 
 @compiled
-def _laplacian(x, order, first, last, document, alpha, beta, A, B, X, below, above, s, lead):  # type: ignore[no-untyped-def]
-    """Fill by grade: s, its antisymmetric twin lead = L(1) - U(1), and X = L(x) + U(x)."""
+def _fill(x, first, last, V, levels, laplacian):  # type: ignore[no-untyped-def]
+    """Fill the Laplacian for the numbers x of a query's documents."""
+    order, document = levels.order, levels.document
+    s, lead, X, below, above = laplacian
     for g in range(first, last):
         X[g - first] = document[g + 1] - document[g]
-    sums_below(first, last, alpha, beta, A, B, X, below)
-    sums_above(first, last, alpha, beta, A, B, X, above)
+    sums_below(first, last, V, X, below)
+    sums_above(first, last, V, X, above)
     for g in range(last - first):
         s[g] = below[g] + above[g]
         lead[g] = below[g] - above[g]
@@ -82,66 +81,57 @@ def _laplacian(x, order, first, last, document, alpha, beta, A, B, X, below, abo
         for i in range(document[g], document[g + 1]):
             total += x[order[i]]
         X[g - first] = total
-    sums_below(first, last, alpha, beta, A, B, X, below)
-    sums_above(first, last, alpha, beta, A, B, X, above)
+    sums_below(first, last, V, X, below)
+    sums_above(first, last, V, X, above)
     for g in range(last - first):
         X[g] = below[g] + above[g]
 
 
 @compiled
-def quadratic(  # type: ignore[no-untyped-def]
-    lo, hi, start, weight, f, need, value, gradient, diag, kappa, alpha, beta, order, level_start, document, A, B
-):
+def quadratic(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and diagonal of the quadratic loss."""
-    u = np.empty(longest(lo, hi, start))
-    X = np.empty(longest(lo, hi, level_start))
-    below, above, s = np.empty_like(X), np.empty_like(X), np.empty_like(X)
-    lead = np.empty_like(X)
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
-        fq, gradient_q, diag_q = f[rows], gradient[rows], diag[rows]
-        if kappa[q] == 0:
-            gradient_q[:] = 0.0
-            diag_q[:] = 0.0
-            continue
+    kappa, V, levels = tables
+    order, document = levels.order, levels.document
+    u = np.empty(longest(lists.query, lists.start))
+    laplacian = _laplacian(lists, levels)
+    for q in lists.query:
+        rows = slice(lists.start[q], lists.start[q + 1])
+        fq, gradient, diag = f[rows], out.gradient[rows], out.diag[rows]
         # Only differences count; about the mean their squares keep their digits.
         mean = fq[0] + np.mean(fq - fq[0])
         for i in range(fq.size):
             u[i] = fq[i] - mean
-        first, last = level_start[q], level_start[q + 1]
-        _laplacian(u, order, first, last, document, alpha, beta, A, B, X, below, above, s, lead)
-        scale = 2 * weight[q] * kappa[q]
+        first, last = levels.start[q], levels.start[q + 1]
+        _fill(u, first, last, V, levels, laplacian)
+        scale = 2 * lists.weight[q] * kappa[q]
         loss = 0.0
         for g in range(first, last):
-            sg, push, Xg = s[g - first], lead[g - first], X[g - first]
+            s, push, X = laplacian.s[g - first], laplacian.lead[g - first], laplacian.X[g - first]
             for i in range(document[g], document[g + 1]):
                 ui = u[order[i]]
-                gradient_q[order[i]] = scale * (sg * ui - Xg - push)
-                diag_q[order[i]] = scale * sg
+                gradient[order[i]] = scale * (s * ui - X - push)
+                diag[order[i]] = scale * s
                 # Pair by pair d^2 - 2 d + 1; the sum of V over pairs is half that of s over documents.
-                loss += ui * (sg * ui - Xg - 2 * push) + 0.5 * sg
-        value[q] = kappa[q] * max(loss, 0.0)
+                loss += ui * (s * ui - X - 2 * push) + 0.5 * s
+        out.value[q] = kappa[q] * max(loss, 0.0)
 
 
 @compiled
-def quadratic_hessp(  # type: ignore[no-untyped-def]
-    lo, hi, start, weight, f, v, out, kappa, alpha, beta, order, level_start, document, A, B
-):
+def quadratic_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
     """Hessian-vector product of the quadratic loss."""
-    x = np.empty(longest(lo, hi, start))
-    X = np.empty(longest(lo, hi, level_start))
-    below, above, s = np.empty_like(X), np.empty_like(X), np.empty_like(X)
-    lead = np.empty_like(X)
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
+    kappa, V, levels = tables
+    order, document = levels.order, levels.document
+    laplacian = _laplacian(lists, levels)
+    for q in lists.query:
+        rows = slice(lists.start[q], lists.start[q + 1])
         vq, out_q = v[rows], out[rows]
-        x[: vq.size] = vq
-        first, last = level_start[q], level_start[q + 1]
-        _laplacian(x, order, first, last, document, alpha, beta, A, B, X, below, above, s, lead)
-        scale = 2 * weight[q] * kappa[q]
+        first, last = levels.start[q], levels.start[q + 1]
+        _fill(vq, first, last, V, levels, laplacian)
+        scale = 2 * lists.weight[q] * kappa[q]
         for g in range(first, last):
+            s, X = laplacian.s[g - first], laplacian.X[g - first]
             for i in range(document[g], document[g + 1]):
-                out_q[order[i]] = scale * (s[g - first] * vq[order[i]] - X[g - first])
+                out_q[order[i]] = scale * (s * vq[order[i]] - X)
 
 
 @compiled
@@ -157,10 +147,9 @@ def _capped_exponentials(f, E):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _exponential_sums(  # type: ignore[no-untyped-def]
-    E, v, order, first, last, document, alpha, beta, A, B, up, down, below, above
-):
+def _exponential_sums(E, v, first, last, V, levels, up, down, below, above):  # type: ignore[no-untyped-def]
     """Fill by grade below = L(v E) and above = U(v / E)."""
+    order, document = levels.order, levels.document
     for g in range(first, last):
         upper = lower = 0.0
         for i in range(document[g], document[g + 1]):
@@ -169,61 +158,57 @@ def _exponential_sums(  # type: ignore[no-untyped-def]
             lower += x / e
         up[g - first] = upper
         down[g - first] = lower
-    sums_below(first, last, alpha, beta, A, B, up, below)
-    sums_above(first, last, alpha, beta, A, B, down, above)
+    sums_below(first, last, V, up, below)
+    sums_above(first, last, V, down, above)
 
 
 @compiled
-def exponential(  # type: ignore[no-untyped-def]
-    lo, hi, start, weight, f, need, value, gradient, diag, kappa, alpha, beta, order, level_start, document, A, B
-):
+def exponential(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and diagonal of the exponential loss."""
-    E = np.empty(longest(lo, hi, start))
+    kappa, V, levels = tables
+    order, document = levels.order, levels.document
+    E = np.empty(longest(lists.query, lists.start))
     one = np.ones_like(E)
-    up = np.empty(longest(lo, hi, level_start))
-    down, below, above = np.empty_like(up), np.empty_like(up), np.empty_like(up)
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
-        gradient_q, diag_q = gradient[rows], diag[rows]
-        if kappa[q] == 0:
-            gradient_q[:] = 0.0
-            diag_q[:] = 0.0
-            continue
-        first, last = level_start[q], level_start[q + 1]
+    grades = longest(lists.query, levels.start)
+    up, down, below, above = np.empty(grades), np.empty(grades), np.empty(grades), np.empty(grades)
+    for q in lists.query:
+        rows = slice(lists.start[q], lists.start[q + 1])
+        gradient, diag = out.gradient[rows], out.diag[rows]
+        first, last = levels.start[q], levels.start[q + 1]
         _capped_exponentials(f[rows], E)
-        _exponential_sums(E, one, order, first, last, document, alpha, beta, A, B, up, down, below, above)
-        scale = weight[q] * kappa[q]
+        _exponential_sums(E, one, first, last, V, levels, up, down, below, above)
+        scale = lists.weight[q] * kappa[q]
         loss = 0.0
         for g in range(first, last):
             L, U = below[g - first], above[g - first]
             for i in range(document[g], document[g + 1]):
                 e = E[order[i]]
                 over, under = L / e, e * U
-                gradient_q[order[i]] = scale * (under - over)
-                diag_q[order[i]] = scale * (under + over)
+                gradient[order[i]] = scale * (under - over)
+                diag[order[i]] = scale * (under + over)
                 loss += over
-        value[q] = kappa[q] * loss
+        out.value[q] = kappa[q] * loss
 
 
 @compiled
-def exponential_hessp(  # type: ignore[no-untyped-def]
-    lo, hi, start, weight, f, v, out, kappa, alpha, beta, order, level_start, document, A, B
-):
+def exponential_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
     """Hessian-vector product of the exponential loss."""
-    E = np.empty(longest(lo, hi, start))
-    one, x = np.ones_like(E), np.empty_like(E)
-    up = np.empty(longest(lo, hi, level_start))
-    down, below, above = np.empty_like(up), np.empty_like(up), np.empty_like(up)
-    below_v, above_v = np.empty_like(up), np.empty_like(up)
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
+    kappa, V, levels = tables
+    order, document = levels.order, levels.document
+    most = longest(lists.query, lists.start)
+    E, one, x = np.ones(most), np.ones(most), np.ones(most)
+    grades = longest(lists.query, levels.start)
+    up, down, below, above = np.empty(grades), np.empty(grades), np.empty(grades), np.empty(grades)
+    below_v, above_v = np.empty(grades), np.empty(grades)
+    for q in lists.query:
+        rows = slice(lists.start[q], lists.start[q + 1])
         vq, out_q = v[rows], out[rows]
         x[: vq.size] = vq
-        first, last = level_start[q], level_start[q + 1]
+        first, last = levels.start[q], levels.start[q + 1]
         _capped_exponentials(f[rows], E)
-        _exponential_sums(E, one, order, first, last, document, alpha, beta, A, B, up, down, below, above)
-        _exponential_sums(E, x, order, first, last, document, alpha, beta, A, B, up, down, below_v, above_v)
-        scale = weight[q] * kappa[q]
+        _exponential_sums(E, one, first, last, V, levels, up, down, below, above)
+        _exponential_sums(E, x, first, last, V, levels, up, down, below_v, above_v)
+        scale = lists.weight[q] * kappa[q]
         for g in range(first, last):
             for i in range(document[g], document[g + 1]):
                 e, vi = E[order[i]], vq[order[i]]
@@ -278,41 +263,22 @@ def _softplus_row(near, x, ratio, A, B, a, b, xi):  # type: ignore[no-untyped-de
 
 
 @compiled
-def gather(values, order, out):  # type: ignore[no-untyped-def]
-    """Fill out with the values in the given order."""
-    for i in range(order.size):
-        out[i] = values[order[i]]
-
-
-@compiled
-def gather_with_weights(f, order, first, last, document, A, B, x, a, b):  # type: ignore[no-untyped-def]
-    """Fill x with the scores in ascending order of grade, and a, b with the A and B of their grades."""
-    begin = document[first]
-    gather(f, order[begin : document[last]], x)
-    for g in range(first, last):
-        a[document[g] - begin : document[g + 1] - begin] = A[g]
-        b[document[g] - begin : document[g + 1] - begin] = B[g]
-
-
-@compiled
-def logistic(  # type: ignore[no-untyped-def]
-    lo, hi, start, weight, f, need, value, gradient, diag, kappa, alpha, beta, order, level_start, document, A, B
-):
+def logistic(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and diagonal of the logistic loss."""
-    x = np.empty(longest(lo, hi, start))
-    E, a, b = np.empty_like(x), np.empty_like(x), np.empty_like(x)
-    pull, curvature = np.empty_like(x), np.empty_like(x)
+    kappa, V, levels = tables
+    order, document = levels.order, levels.document
+    most = longest(lists.query, lists.start)
+    x, E, a, b = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    pull, curvature = np.empty(most), np.empty(most)
     ratio = np.empty(BLOCK)
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
-        gradient_q, diag_q = gradient[rows], diag[rows]
-        if kappa[q] == 0:
-            gradient_q[:] = 0.0
-            diag_q[:] = 0.0
-            continue
-        first, last = level_start[q], level_start[q + 1]
-        begin, n = document[first], rows.stop - rows.start
-        gather_with_weights(f[rows], order, first, last, document, A, B, x, a, b)
+    for q in lists.query:
+        rows = slice(lists.start[q], lists.start[q + 1])
+        order_q, gradient, diag = order[rows], out.gradient[rows], out.diag[rows]
+        first, last = levels.start[q], levels.start[q + 1]
+        begin, n = rows.start, order_q.size
+        gather(f[rows], order_q, x)
+        spread_by_grade(first, last, document, V.A, a)
+        spread_by_grade(first, last, document, V.B, b)
         pull[:n] = 0.0
         curvature[:n] = 0.0
         near = exponentials(x[:n], E)
@@ -325,39 +291,38 @@ def logistic(  # type: ignore[no-untyped-def]
                 part, aj, bj = ratio[: right - left], a[left:right], b[left:right]
                 pull_j, curvature_j = pull[left:right], curvature[left:right]
                 for i in range(document[g] - begin, document[g + 1] - begin):
-                    ai, bi = alpha + a[i], beta + b[i]
+                    ai, bi = V.alpha + a[i], V.beta + b[i]
                     ratios(near, x, E, i, left, right, part)
                     Vp, Vw = _logistic_row(part, aj, bj, ai, bi, pull_j, curvature_j)
                     pull[i] -= Vp
                     curvature[i] += Vw
                     if need & VALUE:
                         loss += _softplus_row(near, x[left:right], part, aj, bj, ai, bi, x[i])
-        scale = weight[q] * kappa[q]
+        scale = lists.weight[q] * kappa[q]
         for i in range(n):
-            gradient_q[order[begin + i]] = scale * pull[i]
-            diag_q[order[begin + i]] = scale * curvature[i]
-        value[q] = kappa[q] * loss
+            gradient[order_q[i]] = scale * pull[i]
+            diag[order_q[i]] = scale * curvature[i]
+        out.value[q] = kappa[q] * loss
 
 
 @compiled
-def logistic_hessp(  # type: ignore[no-untyped-def]
-    lo, hi, start, weight, f, v, out, kappa, alpha, beta, order, level_start, document, A, B
-):
+def logistic_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
     """Hessian-vector product of the logistic loss."""
-    x = np.empty(longest(lo, hi, start))
-    E, a, b = np.empty_like(x), np.empty_like(x), np.empty_like(x)
-    direction, product = np.empty_like(x), np.empty_like(x)
+    kappa, V, levels = tables
+    order, document = levels.order, levels.document
+    most = longest(lists.query, lists.start)
+    x, E, a, b = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    direction, product = np.empty(most), np.empty(most)
     ratio = np.empty(BLOCK)
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
-        out_q = out[rows]
-        if kappa[q] == 0:
-            out_q[:] = 0.0
-            continue
-        first, last = level_start[q], level_start[q + 1]
-        begin, n = document[first], rows.stop - rows.start
-        gather_with_weights(f[rows], order, first, last, document, A, B, x, a, b)
-        gather(v[rows], order[rows], direction)
+    for q in lists.query:
+        rows = slice(lists.start[q], lists.start[q + 1])
+        order_q, out_q = order[rows], out[rows]
+        first, last = levels.start[q], levels.start[q + 1]
+        begin, n = rows.start, order_q.size
+        gather(f[rows], order_q, x)
+        gather(v[rows], order_q, direction)
+        spread_by_grade(first, last, document, V.A, a)
+        spread_by_grade(first, last, document, V.B, b)
         product[:n] = 0.0
         near = exponentials(x[:n], E)
         for left in range(0, n, BLOCK):
@@ -365,18 +330,12 @@ def logistic_hessp(  # type: ignore[no-untyped-def]
                 right = min(left + BLOCK, document[g] - begin)
                 if right <= left:
                     continue
-                part, columns = ratio[: right - left], slice(left, right)
+                part, aj, bj = ratio[: right - left], a[left:right], b[left:right]
+                direction_j, product_j = direction[left:right], product[left:right]
                 for i in range(document[g] - begin, document[g + 1] - begin):
+                    ai, bi = V.alpha + a[i], V.beta + b[i]
                     ratios(near, x, E, i, left, right, part)
-                    product[i] -= _logistic_hessp_row(
-                        part,
-                        a[columns],
-                        b[columns],
-                        alpha + a[i],
-                        beta + b[i],
-                        direction[i],
-                        direction[columns],
-                        product[columns],
-                    )
+                    product[i] -= _logistic_hessp_row(part, aj, bj, ai, bi, direction[i], direction_j, product_j)
+        scale = lists.weight[q] * kappa[q]
         for i in range(n):
-            out_q[order[begin + i]] = weight[q] * kappa[q] * product[i]
+            out_q[order_q[i]] = scale * product[i]

@@ -38,27 +38,55 @@ On a list of a single grade these losses pull the scores together.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain
 from boostlist.losses.base import VALUE, CompiledLoss, Traits
+from boostlist.losses.shared_loops import stage_rows
 from boostlist.losses.targets import warn_of_large_weights
 from boostlist.losses.weights import Grades, StageWeights, check_grades, stage_weights
 from boostlist.parallel import compiled, longest
 
 if TYPE_CHECKING:
-    from boostlist._typing import AnyArray, FloatArray, IntArray
+    from boostlist._typing import FloatArray
+    from boostlist.levels import Levels
     from boostlist.queries import Queries
 
 Ties = Literal["breslow", "order"]
 
 
+class Tables(NamedTuple):
+    """-1 where the list is built from the bottom, else 1; the levels, with the stage weight W of each."""
+
+    sign: float
+    levels: Levels
+    W: FloatArray
+
+
+class Sweep(NamedTuple):
+    """For the scores x = sign * f of a query, grades ascending: p_i = e^{x_i - m_g}, m_g, and S_g = own_g + lower_g."""
+
+    p: FloatArray
+    m: FloatArray
+    own: FloatArray
+    lower: FloatArray
+
+
 @compiled
-def _forward(f, sign, order, first, last, document, p, m, own, lower):  # type: ignore[no-untyped-def]
-    """Fill p_i = e^{x_i - m_g} for the scores x = sign * f, m_g, and S_g = own_g + lower_g, grades ascending."""
+def _sweep(lists, tables):  # type: ignore[no-untyped-def]
+    """Return room for the longest of the queries."""
+    n, grades = longest(lists.query, lists.start), longest(lists.query, tables.levels.start)
+    return Sweep(np.empty(n), np.empty(grades), np.empty(grades), np.empty(grades))
+
+
+@compiled
+def _forward(f, first, last, tables, sweep):  # type: ignore[no-untyped-def]
+    """Fill the sweep for the scores f of a query with the levels first:last."""
+    sign, order, document = tables.sign, tables.levels.order, tables.levels.document
+    p, m, own, lower = sweep
     top, total = -np.inf, 0.0
     begin = document[first]
     for g in range(first, last):
@@ -82,18 +110,17 @@ def _forward(f, sign, order, first, last, document, p, m, own, lower):  # type: 
 
 
 @compiled
-def _plackett_luce(  # type: ignore[no-untyped-def]
-    lo, hi, start, weight, f, need, value, gradient, diag, sign, order, level_start, document, W
-):
-    p = np.empty(longest(lo, hi, start))
-    m = np.empty(longest(lo, hi, level_start))
-    own, lower = np.empty_like(m), np.empty_like(m)
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
-        fq, gradient_q, diag_q = f[rows], gradient[rows], diag[rows]
-        first, last = level_start[q], level_start[q + 1]
+def _plackett_luce(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
+    sign, levels, W = tables
+    order, document = levels.order, levels.document
+    sweep = _sweep(lists, tables)
+    p, m, own, lower = sweep
+    for q in lists.query:
+        rows, weight = slice(lists.start[q], lists.start[q + 1]), lists.weight[q]
+        fq, gradient, diag = f[rows], out.gradient[rows], out.diag[rows]
+        first, last = levels.start[q], levels.start[q + 1]
         begin = document[first]
-        _forward(fq, sign, order, first, last, document, p, m, own, lower)
+        _forward(fq, first, last, tables, sweep)
         c = e = loss = 0.0
         top = m[last - first - 1]
         for g in range(last - 1, first - 1, -1):
@@ -110,8 +137,8 @@ def _plackett_luce(  # type: ignore[no-untyped-def]
             for i in range(low, high):
                 pi = p[i - begin]
                 # The grade's own stage, n p / S - 1, as (n p - own) - lower: a list in perfect order keeps its digits.
-                gradient_q[order[i]] = weight[q] * sign * (pi * c + stage * ((n * pi - own[g - first]) - below))
-                diag_q[order[i]] = weight[q] * max(pi * (c + n * stage) - pi * pi * e, 0.0)
+                gradient[order[i]] = weight * sign * (pi * c + stage * ((n * pi - own[g - first]) - below))
+                diag[order[i]] = weight * max(pi * (c + n * stage) - pi * pi * e, 0.0)
             c += n * stage
             if need & VALUE and W[g] > 0:
                 if n == 1 and below <= own[g - first]:
@@ -121,22 +148,22 @@ def _plackett_luce(  # type: ignore[no-untyped-def]
                     for i in range(low, high):
                         gap += top - sign * fq[order[i]]
                     loss += W[g] * (gap + n * np.log(S))
-        value[q] = loss
+        out.value[q] = loss
 
 
 @compiled
-def _plackett_luce_hessp(  # type: ignore[no-untyped-def]
-    lo, hi, start, weight, f, v, out, sign, order, level_start, document, W
-):
-    p = np.empty(longest(lo, hi, start))
-    m = np.empty(longest(lo, hi, level_start))
-    own, lower, vbar = np.empty_like(m), np.empty_like(m), np.empty_like(m)
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
+def _plackett_luce_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
+    _, levels, W = tables
+    order, document = levels.order, levels.document
+    sweep = _sweep(lists, tables)
+    p, m, own, lower = sweep
+    vbar = np.empty_like(m)
+    for q in lists.query:
+        rows, weight = slice(lists.start[q], lists.start[q + 1]), lists.weight[q]
         vq, out_q = v[rows], out[rows]
-        first, last = level_start[q], level_start[q + 1]
+        first, last = levels.start[q], levels.start[q + 1]
         begin = document[first]
-        _forward(f[rows], sign, order, first, last, document, p, m, own, lower)
+        _forward(f[rows], first, last, tables, sweep)
         pv, top = 0.0, m[0]
         for g in range(first, last):
             if m[g - first] > top:
@@ -157,26 +184,23 @@ def _plackett_luce_hessp(  # type: ignore[no-untyped-def]
             c += stage
             d += stage * vbar[g - first]
             for i in range(low, high):
-                out_q[order[i]] = weight[q] * p[i - begin] * (vq[order[i]] * c - d)
+                out_q[order[i]] = weight * p[i - begin] * (vq[order[i]] * c - d)
 
 
 @compiled
-def _plackett_luce_stages(  # type: ignore[no-untyped-def]
-    lo, hi, first_query, start, weight, f, X, S, A, B, sign, order, level_start, document, W
-):
-    p = np.empty(longest(first_query + lo, first_query + hi, start))
-    m = np.empty(longest(first_query + lo, first_query + hi, level_start))
-    own, lower = np.empty_like(m), np.empty_like(m)
-    columns = X.shape[1]
+def _plackett_luce_stages(lists, f, stages, tables):  # type: ignore[no-untyped-def]
+    _, levels, W = tables
+    order, document = levels.order, levels.document
+    sweep = _sweep(lists, tables)
+    p, m, own, lower = sweep
+    columns = stages.X.shape[1]
     total = np.empty(columns)
-    for q in range(first_query + lo, first_query + hi):
-        rows = slice(start[q] - start[first_query], start[q + 1] - start[first_query])
-        Xq, Sq = X[rows], S[rows]
-        first, last = level_start[q], level_start[q + 1]
-        stages = slice(first - level_start[first_query], last - level_start[first_query])
-        Aq, Bq = A[stages], B[stages]
+    for q in lists.query:
+        rows, weight = slice(lists.start[q], lists.start[q + 1]), lists.weight[q]
+        X, S, A, B = stage_rows(q, lists, levels, stages)
+        first, last = levels.start[q], levels.start[q + 1]
         begin = document[first]
-        _forward(f[start[q] : start[q + 1]], sign, order, first, last, document, p, m, own, lower)
+        _forward(f[rows], first, last, tables, sweep)
         total[:] = 0.0
         top = m[0]
         for g in range(first, last):
@@ -187,12 +211,12 @@ def _plackett_luce_stages(  # type: ignore[no-untyped-def]
             for i in range(low, high):
                 pi, row = p[i - begin], order[i]
                 for k in range(columns):
-                    total[k] += pi * (Xq[row, k] - Xq[0, k])
+                    total[k] += pi * (X[row, k] - X[0, k])
             Z = own[g - first] + lower[g - first]
-            half = 0.5 * weight[q] * (high - low) * W[g]
+            half = 0.5 * weight * (high - low) * W[g]
             for k in range(columns):
-                Bq[g - first, k] = total[k] / Z
-                Aq[g - first, k] = half * Bq[g - first, k]
+                B[g - first, k] = total[k] / Z
+                A[g - first, k] = half * B[g - first, k]
         c = 0.0
         for g in range(last - 1, first - 1, -1):
             low, high = document[g], document[g + 1]
@@ -201,9 +225,9 @@ def _plackett_luce_stages(  # type: ignore[no-untyped-def]
                 top = m[g - first]
             c += (high - low) * W[g] / (own[g - first] + lower[g - first])
             for i in range(low, high):
-                root, row = np.sqrt(weight[q] * p[i - begin] * c), order[i]
+                root, row = np.sqrt(weight * p[i - begin] * c), order[i]
                 for k in range(columns):
-                    Sq[row, k] = root * (Xq[row, k] - Xq[0, k])
+                    S[row, k] = root * (X[row, k] - X[0, k])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,19 +256,14 @@ class PlackettLuce(CompiledLoss):
         """Return W for each level of the queries."""
         raise NotImplementedError
 
-    def tables(self, queries: Queries) -> tuple[AnyArray | float, ...]:
-        """Return the direction, the levels and their stage weights."""
+    def tables(self, queries: Queries) -> Tables:
+        """Return the levels and their stage weights, by the ties rule and the direction."""
         W, levels = self.stage_weights(queries), queries.levels
         if self.ties == "order":
-            W, levels = np.repeat(W, levels.count), levels.untied(queries)
+            W, levels = np.repeat(W, levels.sizes), levels.untied()
         if self.reverse:
-            W, levels = levels.flip(W), levels.descending(queries)
-        return -1.0 if self.reverse else 1.0, levels.order, levels.start, levels.document, W
-
-    def stage_start(self, tables: tuple[Any, ...]) -> IntArray:
-        """Return the levels of each query."""
-        level_start: IntArray = tables[2]
-        return level_start
+            W, levels = levels.flip(W), levels.descending()
+        return Tables(-1.0 if self.reverse else 1.0, levels, W)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -347,7 +366,7 @@ class CsRgList(PlackettLuce):
         """Return W = pcf^y / n_y."""
         levels = queries.levels
         with np.errstate(over="ignore"):
-            W = self.pcf**levels.label / levels.count
+            W = self.pcf**levels.label / levels.sizes
         if not np.isfinite(W).all():
             raise ValueError(
                 f"pcf ** y overflows at label {levels.label.max():g} with pcf={self.pcf:g}; "

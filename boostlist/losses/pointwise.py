@@ -15,9 +15,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from boostlist.gains import Gain, check_gain
 from boostlist.losses.base import CompiledLoss, Traits
@@ -25,18 +23,25 @@ from boostlist.losses.targets import grade_targets
 from boostlist.parallel import compiled
 
 if TYPE_CHECKING:
-    from boostlist._typing import AnyArray, FloatArray
+    from boostlist._typing import FloatArray
     from boostlist.queries import Queries
 
 
+class Tables(NamedTuple):
+    """Whether means are removed, and the target of each document."""
+
+    centred: bool
+    t: FloatArray
+
+
 @compiled
-def _squared_error(lo, hi, start, weight, f, need, value, gradient, diag, centred, t):  # type: ignore[no-untyped-def]
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
-        fq, tq, gradient_q, diag_q = f[rows], t[rows], gradient[rows], diag[rows]
+def _squared_error(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
+    for q in lists.query:
+        rows, weight = slice(lists.start[q], lists.start[q + 1]), lists.weight[q]
+        fq, tq, gradient, diag = f[rows], tables.t[rows], out.gradient[rows], out.diag[rows]
         n = fq.size
         mean = 0.0
-        if centred:
+        if tables.centred:
             for i in range(n):
                 mean += fq[i] - tq[i]
             mean /= n
@@ -44,22 +49,23 @@ def _squared_error(lo, hi, start, weight, f, need, value, gradient, diag, centre
         for i in range(n):
             d = (fq[i] - tq[i]) - mean
             total += d * d
-            gradient_q[i] = weight[q] * d
-            diag_q[i] = weight[q] * ((n - 1) / n if centred else 1.0)
-        value[q] = 0.5 * total
+            gradient[i] = weight * d
+            diag[i] = weight * ((n - 1) / n if tables.centred else 1.0)
+        out.value[q] = 0.5 * total
 
 
 @compiled
-def _squared_error_hessp(lo, hi, start, weight, f, v, out, centred, t):  # type: ignore[no-untyped-def]
-    for q in range(lo, hi):
-        vq, out_q = v[start[q] : start[q + 1]], out[start[q] : start[q + 1]]
+def _squared_error_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
+    for q in lists.query:
+        rows = slice(lists.start[q], lists.start[q + 1])
+        vq, out_q = v[rows], out[rows]
         mean = 0.0
-        if centred:
+        if tables.centred:
             for i in range(vq.size):
                 mean += vq[i]
             mean /= vq.size
         for i in range(vq.size):
-            out_q[i] = weight[q] * (vq[i] - mean)
+            out_q[i] = lists.weight[q] * (vq[i] - mean)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,10 +97,9 @@ class LeastSquares(CompiledLoss):
     def forgives_offset(self) -> bool:
         """Whether the means of the query are removed."""
 
-    def tables(self, queries: Queries) -> tuple[AnyArray | bool, ...]:
+    def tables(self, queries: Queries) -> Tables:
         """Return whether means are removed, and t."""
-        t: FloatArray = np.ascontiguousarray(grade_targets(self, queries.labels, self.targets))
-        return self.forgives_offset, t
+        return Tables(self.forgives_offset, grade_targets(self, queries.labels, self.targets))
 
 
 @dataclass(frozen=True, kw_only=True)

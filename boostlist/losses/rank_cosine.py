@@ -24,7 +24,7 @@ parabola along every direction, so that Newton steps on it descend:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from boostlist.losses.base import CompiledLoss, Traits
 from boostlist.parallel import compiled, longest
 
 if TYPE_CHECKING:
-    from boostlist._typing import AnyArray, FloatArray
+    from boostlist._typing import FloatArray, IntArray
     from boostlist.queries import Queries
 
 Map = Literal["identity", "exp", "sigmoid"] | tuple[float, float]
@@ -46,19 +46,24 @@ _SIGMOID_CURVATURE = 1 / (6 * 3**0.5)
 _EXP_CURVATURE = 16 / (25 * 5**0.5)
 
 
+class Tables(NamedTuple):
+    """phi, with a and b where it is linear; rho; and g of each document."""
+
+    phi: int
+    a: float
+    b: float
+    rho: float
+    g: FloatArray
+
+
 @compiled
-def _rank_cosine(  # type: ignore[no-untyped-def]
-    lo, hi, start, weight, f, need, value, gradient, diag, phi, a, b, rho, empty, g
-):
-    u = np.empty(longest(lo, hi, start))
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
-        fq, gq, gradient_q, diag_q = f[rows], g[rows], gradient[rows], diag[rows]
+def _rank_cosine(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
+    phi, a, b, rho, g = tables
+    u = np.empty(longest(lists.query, lists.start))
+    for q in lists.query:
+        rows, weight = slice(lists.start[q], lists.start[q + 1]), lists.weight[q]
+        fq, gq, gradient, diag = f[rows], g[rows], out.gradient[rows], out.diag[rows]
         n = fq.size
-        if empty[q]:
-            gradient_q[:] = 0.0
-            diag_q[:] = 0.0
-            continue
         constant = rho
         if phi == _LINEAR:
             for i in range(n):
@@ -82,18 +87,18 @@ def _rank_cosine(  # type: ignore[no-untyped-def]
             negative -= min(gq[i], 0.0)
         r = np.sqrt(r2)
         c = dot / r
-        value[q] = max(0.5 * (1 - c), 0.0)
+        out.value[q] = max(0.5 * (1 - c), 0.0)
         for i in range(n):
             slope = -0.5 * (gq[i] / r - c * u[i] / r2)
             if phi == _LINEAR:
-                gradient_q[i] = weight[q] * slope * a
-                diag_q[i] = weight[q] * 2 * a * a / r2
+                gradient[i] = weight * slope * a
+                diag[i] = weight * 2 * a * a / r2
             elif phi == _SIGMOID:
-                gradient_q[i] = weight[q] * slope * u[i] * (1 - u[i])
-                diag_q[i] = weight[q] * (0.125 / r2 + abs(slope) * _SIGMOID_CURVATURE)
+                gradient[i] = weight * slope * u[i] * (1 - u[i])
+                diag[i] = weight * (0.125 / r2 + abs(slope) * _SIGMOID_CURVATURE)
             else:
-                gradient_q[i] = weight[q] * slope * u[i]
-                diag_q[i] = weight[q] * (0.5 * positive / r + _EXP_CURVATURE * negative)
+                gradient[i] = weight * slope * u[i]
+                diag[i] = weight * (0.5 * positive / r + _EXP_CURVATURE * negative)
 
 
 def _check_map(name: str, value: object, names: tuple[str, ...]) -> object:
@@ -140,8 +145,8 @@ class RankCosine(CompiledLoss):
         if not (np.isfinite(self.rho) and self.rho > 0):
             raise ValueError(f"rho must be finite and > 0, got {self.rho}")
 
-    def tables(self, queries: Queries) -> tuple[AnyArray | float | int, ...]:
-        """Return phi with its a and b, rho, which queries have psi(y) = 0, and g."""
+    def tables(self, queries: Queries) -> Tables:
+        """Return phi and g."""
         a, b = self.phi if isinstance(self.phi, tuple) else (1.0, 0.0)
         kind = {"exp": _EXP, "sigmoid": _SIGMOID}.get(str(self.phi), _LINEAR)
         first, sizes = queries.start[:-1], queries.sizes
@@ -149,7 +154,11 @@ class RankCosine(CompiledLoss):
         largest = np.maximum.reduceat(np.abs(psi), first)
         g = psi / np.repeat(np.where(largest > 0, largest, 1.0), sizes)
         norm = np.sqrt(np.add.reduceat(g * g, first))
-        return kind, a, b, float(self.rho), largest == 0, g / np.repeat(np.where(largest > 0, norm, 1.0), sizes)
+        return Tables(kind, a, b, float(self.rho), g / np.repeat(np.where(largest > 0, norm, 1.0), sizes))
+
+    def idle(self, queries: Queries, tables: Tables) -> IntArray:
+        """Return the queries with psi(y) = 0."""
+        return np.flatnonzero(~np.logical_or.reduceat(tables.g != 0, queries.start[:-1]))
 
     def _mapped_labels(self, queries: Queries) -> FloatArray:
         """Return psi(y) for each document, up to a factor by query."""
@@ -166,7 +175,7 @@ class RankCosine(CompiledLoss):
                 psi = np.empty_like(y)
                 # The best documents have position 1.
                 psi[np.repeat(queries.start[:-1], queries.sizes) + levels.order] = np.repeat(
-                    np.exp(1.0 - levels.position), levels.count
+                    np.exp(1.0 - levels.position), levels.sizes
                 )
                 return psi
             case a, b:

@@ -6,9 +6,6 @@ inner loop has no call and no branch and the compiler turns it into vector instr
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from boostlist.parallel import compiled
@@ -18,11 +15,6 @@ FAR = 150.0
 
 BLOCK = 256
 """Columns that are worked on at a time: their scratch stays in the fastest cache however long the list is."""
-
-
-def vectorized(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile the inner loop over a row, whose sums may be taken in another order, fixed when it is compiled."""
-    return compiled(function, fastmath=frozenset({"reassoc", "contract", "nsz"}))
 
 
 @compiled

@@ -40,20 +40,21 @@ own. Queries of one grade contribute nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from boostlist.checks import check_k
 from boostlist.gains import Gain, check_gain, gains
 from boostlist.losses.base import CompiledLoss, Traits
-from boostlist.losses.pairwise_loops import gather
-from boostlist.losses.ratios import BLOCK, exponentials, ratios, vectorized
+from boostlist.losses.ratios import BLOCK, exponentials, ratios
+from boostlist.losses.shared_loops import gather, spread_by_grade
 from boostlist.losses.weights import Grades, check_grades, discount_sums, label_set
-from boostlist.parallel import compiled, longest
+from boostlist.parallel import compiled, longest, vectorized
 
 if TYPE_CHECKING:
-    from boostlist._typing import AnyArray
+    from boostlist._typing import FloatArray, IntArray
+    from boostlist.levels import Levels
     from boostlist.queries import Queries
 
 
@@ -109,24 +110,40 @@ def _discount(h, cut, power):  # type: ignore[no-untyped-def]
     )
 
 
+class PositionTables(NamedTuple):
+    """tau; whether b(h) = 1 / h; the cut-off; 1 / DCG_max by query; the levels, with the gain of each."""
+
+    tau: float
+    reciprocal: bool
+    cut: float
+    scale: FloatArray
+    levels: Levels
+    a: FloatArray
+
+
+class ERRTables(NamedTuple):
+    """tau; the levels, with R and 1 - R of each."""
+
+    tau: float
+    levels: Levels
+    R: FloatArray
+    rest: FloatArray
+
+
 @compiled
-def _soft_positions(  # type: ignore[no-untyped-def]
-    lo, hi, start, weight, f, need, value, gradient, diag, tau, reciprocal, cut, scale, order, level_start, document, a
-):
-    x = np.empty(longest(lo, hi, start))
-    E, h, S = np.empty_like(x), np.empty_like(x), np.empty_like(x)
-    pull, curvature = np.empty_like(x), np.empty_like(x)
+def _soft_positions(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
+    tau, reciprocal, cut, scale, levels, a = tables
+    document = levels.document
+    most = longest(lists.query, lists.start)
+    x, E, h, S = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    pull, curvature = np.empty(most), np.empty(most)
     ratio = np.empty(BLOCK)
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
-        gradient_q, diag_q = gradient[rows], diag[rows]
-        if scale[q] == 0:
-            gradient_q[:] = 0.0
-            diag_q[:] = 0.0
-            continue
-        first, last = level_start[q], level_start[q + 1]
-        begin, n = document[first], rows.stop - rows.start
-        gather(f[rows], order[rows], x)
+    for q in lists.query:
+        rows = slice(lists.start[q], lists.start[q + 1])
+        gradient, diag, order = out.gradient[rows], out.diag[rows], levels.order[rows]
+        first, last = levels.start[q], levels.start[q + 1]
+        begin, n = rows.start, order.size
+        gather(f[rows], order, x)
         for i in range(n):
             x[i] /= tau
         near = exponentials(x[:n], E)
@@ -170,11 +187,11 @@ def _soft_positions(  # type: ignore[no-untyped-def]
                 )
                 pull[i] -= p
                 curvature[i] += c
-        factor = weight[q] * scale[q] / tau
+        factor = lists.weight[q] * scale[q] / tau
         for i in range(n):
-            gradient_q[order[begin + i]] = factor * pull[i]
-            diag_q[order[begin + i]] = 2 * factor / tau * curvature[i]
-        value[q] = 1 - scale[q] * gained
+            gradient[order[i]] = factor * pull[i]
+            diag[order[i]] = 2 * factor / tau * curvature[i]
+        out.value[q] = 1 - scale[q] * gained
 
 
 @vectorized
@@ -212,47 +229,27 @@ def _err_gradient_row(r, R, rest, t, T, Ri, rest_i, ti, Ti, gradient, diag):  # 
 
 
 @compiled
-def _err(  # type: ignore[no-untyped-def]
-    lo,
-    hi,
-    start,
-    weight,
-    f,
-    need,
-    value,
-    gradient,
-    diag,
-    tau,
-    counts,
-    order,
-    level_start,
-    document,
-    level_R,
-    level_rest,
-):
-    x = np.empty(longest(lo, hi, start))
-    E, R, rest = np.empty_like(x), np.empty_like(x), np.empty_like(x)
-    h, T, pull, curvature = np.empty_like(x), np.empty_like(x), np.empty_like(x), np.empty_like(x)
+def _err(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
+    tau, levels = tables.tau, tables.levels
+    document = levels.document
+    most = longest(lists.query, lists.start)
+    x, E, R, rest = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    h, T, pull, curvature = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     ratio = np.empty(BLOCK)
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
-        gradient_q, diag_q = gradient[rows], diag[rows]
-        if not counts[q]:
-            gradient_q[:] = 0.0
-            diag_q[:] = 0.0
-            continue
-        first, last = level_start[q], level_start[q + 1]
-        begin, n = document[first], rows.stop - rows.start
-        gather(f[rows], order[rows], x)
+    for q in lists.query:
+        rows = slice(lists.start[q], lists.start[q + 1])
+        gradient, diag, order = out.gradient[rows], out.diag[rows], levels.order[rows]
+        first, last = levels.start[q], levels.start[q + 1]
+        n = order.size
+        gather(f[rows], order, x)
+        spread_by_grade(first, last, document, tables.R, R)
+        spread_by_grade(first, last, document, tables.rest, rest)
         for i in range(n):
             x[i] /= tau
         near = exponentials(x[:n], E)
         bare = 0
-        for g in range(first, last):
-            low, high = document[g] - begin, document[g + 1] - begin
-            R[low:high] = level_R[g]
-            rest[low:high] = level_rest[g]
-            bare = high if level_R[g] == 0 else bare
+        while bare < n and R[bare] == 0:
+            bare += 1
         h[:n] = 1.0
         T[:n] = R[:n]
         for left in range(0, n, BLOCK):
@@ -290,11 +287,11 @@ def _err(  # type: ignore[no-untyped-def]
                 )
                 pull[i] -= p
                 curvature[i] += c
-        factor = weight[q] / tau
+        factor = lists.weight[q] / tau
         for i in range(n):
-            gradient_q[order[begin + i]] = factor * pull[i]
-            diag_q[order[begin + i]] = 2 * factor / tau * curvature[i]
-        value[q] = 1 - gained
+            gradient[order[i]] = factor * pull[i]
+            diag[order[i]] = 2 * factor / tau * curvature[i]
+        out.value[q] = 1 - gained
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,6 +311,10 @@ class Smoothed(CompiledLoss):
     def __post_init__(self) -> None:
         if not (np.isfinite(self.tau) and self.tau > 0):
             raise ValueError(f"tau must be finite and > 0, got {self.tau}")
+
+    def idle(self, queries: Queries, tables: Any) -> IntArray:
+        """Return the queries of a single grade."""
+        return np.flatnonzero(np.diff(queries.levels.start) == 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -346,15 +347,18 @@ class SmoothNDCG(Smoothed):
         check_k(self.k)
         object.__setattr__(self, "gain", check_gain(self.gain))
 
-    def tables(self, queries: Queries) -> tuple[AnyArray | float | bool, ...]:
-        """Return tau, the kind of metric, the cut-off, 1/DCG_max by query, the levels, and gains by level."""
+    def tables(self, queries: Queries) -> PositionTables:
+        """Return the cut-off, 1 / DCG_max and the gains."""
         levels = queries.levels
         a = gains(levels.label, self.gain)
         ideal = levels.sum_by_query(a * discount_sums(queries, self.k))
-        graded = (np.diff(levels.start) > 1) & (ideal > 0)
-        scale = np.divide(1, ideal, out=np.zeros_like(ideal), where=graded)
+        scale = np.divide(1, ideal, out=np.zeros_like(ideal), where=ideal > 0)
         cut = np.inf if self.k is None else self.k + 0.5
-        return float(self.tau), False, cut, scale, levels.order, levels.start, levels.document, a
+        return PositionTables(float(self.tau), False, cut, scale, levels, a)
+
+    def idle(self, queries: Queries, tables: PositionTables) -> IntArray:
+        """Return the queries of a single grade or with DCG_max = 0."""
+        return np.union1d(super().idle(queries, tables), np.flatnonzero(tables.scale == 0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -373,12 +377,11 @@ class SmoothMRR(Smoothed):
 
     loop = staticmethod(_soft_positions)
 
-    def tables(self, queries: Queries) -> tuple[AnyArray | float | bool, ...]:
-        """Return tau, the kind of metric, no cut-off, 1 for queries that count, the levels, and weights by level."""
+    def tables(self, queries: Queries) -> PositionTables:
+        """Return the best documents in the place of gains."""
         levels = queries.levels
-        best = np.where(levels.position == 1, 1 / levels.count, 0.0)
-        scale = (np.diff(levels.start) > 1).astype(np.float64)
-        return float(self.tau), True, np.inf, scale, levels.order, levels.start, levels.document, best
+        best = np.where(levels.position == 1, 1 / levels.sizes, 0.0)
+        return PositionTables(float(self.tau), True, np.inf, np.ones(queries.n_queries), levels, best)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -409,10 +412,9 @@ class SmoothERR(Smoothed):
         object.__setattr__(self, "gain", check_gain(self.gain))
         object.__setattr__(self, "grades", check_grades(self.grades))
 
-    def tables(self, queries: Queries) -> tuple[AnyArray | float | bool, ...]:
-        """Return tau, whether each query counts, the levels, and R and 1 - R by level."""
+    def tables(self, queries: Queries) -> ERRTables:
+        """Return R and 1 - R."""
         levels = queries.levels
         a = gains(levels.label, self.gain)
         top = gains(label_set(queries, self.grades)[-1:], self.gain) + 1
-        counts = np.diff(levels.start) > 1
-        return float(self.tau), counts, levels.order, levels.start, levels.document, a / top, (top - a) / top
+        return ERRTables(float(self.tau), levels, a / top, (top - a) / top)

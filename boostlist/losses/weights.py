@@ -7,7 +7,7 @@ grade y is worth R = (2^y - 1) / 2^|L|; here R = a / (2 a_max + 1) with the gain
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -104,24 +104,31 @@ def stage_weights(scheme: StageWeights, queries: Queries, gain: Gain, grades: Gr
             return 1 / np.log1p(levels.position)
 
 
-def pair_weights(
-    scheme: PairWeights, queries: Queries, gain: Gain, grades: Grades
-) -> tuple[float, float, FloatArray, FloatArray]:
-    """Return alpha, beta and, for each level of the queries, A and B: V_ij = (alpha + A_i - A_j)(beta + B_i - B_j).
+class Factors(NamedTuple):
+    """The weight of a pair y_i >= y_j as (alpha + A_i - A_j)(beta + B_i - B_j), with A and B by level.
 
-    A and B rise with the grade, so that both factors are >= 0 for y_i >= y_j: no sum of weights ever cancels.
+    A and B rise with the grade, so that both factors are >= 0: no sum of weights ever cancels.
     """
+
+    alpha: float
+    beta: float
+    A: FloatArray
+    B: FloatArray
+
+
+def pair_weights(scheme: PairWeights, queries: Queries, gain: Gain, grades: Grades) -> Factors:
+    """Return the weights of table 9 for pairs of the queries' levels."""
     levels = queries.levels
     zero = np.zeros_like(levels.label)
     match scheme:
         case "uniform":
-            return 1.0, 1.0, zero, zero
+            return Factors(1.0, 1.0, zero, zero)
         case "grade":
-            return 0.0, 1.0, levels.label, zero
+            return Factors(0.0, 1.0, levels.label, zero)
         case "gain":
-            return 0.0, 1.0, relevance(levels.label, queries, gain, grades), zero
+            return Factors(0.0, 1.0, relevance(levels.label, queries, gain, grades), zero)
         case "dcg":
-            return 0.0, 0.0, relevance(levels.label, queries, gain, grades), 1 / np.log1p(levels.position)
+            return Factors(0.0, 0.0, relevance(levels.label, queries, gain, grades), 1 / np.log1p(levels.position))
 
 
 def pair_scale(scheme: Normalizer, queries: Queries, gain: Gain, grades: Grades, *, tied: bool = False) -> FloatArray:
@@ -130,7 +137,7 @@ def pair_scale(scheme: Normalizer, queries: Queries, gain: Gain, grades: Grades,
     Pairs of equal grade are pairs only if ``tied``.
     """
     levels = queries.levels
-    count = levels.count.astype(np.float64)
+    count = levels.sizes.astype(np.float64)
     below = levels.sum_below(count) + (0.5 * (count - 1) if tied else 0.0)
     pairs = levels.sum_by_query(count * below)
     match scheme:
@@ -153,5 +160,5 @@ def discount_sums(queries: Queries, k: int | None) -> FloatArray:
     if k is not None:
         discount[k:] = 0.0
     total = np.concatenate(([0.0], np.cumsum(discount)))
-    sums: FloatArray = total[levels.position + levels.count - 1] - total[levels.position - 1]
+    sums: FloatArray = total[levels.position + levels.sizes - 1] - total[levels.position - 1]
     return sums

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -35,13 +35,12 @@ from boostlist.losses.base import VALUE, CompiledLoss, Traits
 from boostlist.losses.draws import exponentials_of, key_of, mix
 from boostlist.losses.exponential import bits
 from boostlist.losses.lambda_loss import swap_gains
-from boostlist.losses.ratios import FAR, exponentials, vectorized
+from boostlist.losses.ratios import FAR, exponentials
 from boostlist.losses.weights import Grades, check_grades
-from boostlist.parallel import compiled, longest, over_queries
-from boostlist.queries import frozen
+from boostlist.parallel import compiled, longest, over_queries, vectorized
 
 if TYPE_CHECKING:
-    from boostlist._typing import AnyArray
+    from boostlist._typing import AnyArray, FloatArray, IntArray
     from boostlist.queries import Queries
 
 NeighbourWeights = Literal["decay", "ndcg", "dcg", "map", "mrr", "err"]
@@ -143,21 +142,31 @@ def _neighbours_value(x, z, weight):  # type: ignore[no-untyped-def]
     return total
 
 
+class Tables(NamedTuple):
+    """samples, noise and the kind of c; the steps of the discount by place, a key by query, and z by document."""
+
+    samples: int
+    noise: float
+    kind: int
+    step: FloatArray
+    key: AnyArray
+    z: FloatArray
+
+
 @compiled
-def _yeti(lo, hi, start, weight, f, need, value, gradient, diag, samples, noise, kind, step, key, z):  # type: ignore[no-untyped-def]
-    size = longest(lo, hi, start) + 1
+def _yeti(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
+    samples, noise, kind, step, key, z = tables
+    size = longest(lists.query, lists.start) + 1
     x, E, rate, wait, drawn = np.empty(size), np.empty(size), np.empty(size), np.empty(size), np.empty(size)
     ratio, gain, chance = np.empty(size), np.empty(size), np.empty(size)
     pull, curvature = np.empty(size), np.empty(size)
     orders, places = np.empty(size, np.int64), np.empty(size, np.int64)
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
-        fq, zq, gradient_q, diag_q = f[rows], z[rows], gradient[rows], diag[rows]
+    for q in lists.query:
+        rows = slice(lists.start[q], lists.start[q + 1])
+        fq, zq, gradient, diag = f[rows], z[rows], out.gradient[rows], out.diag[rows]
         n = fq.size
-        gradient_q[:] = 0.0
-        diag_q[:] = 0.0
-        if np.min(zq) == np.max(zq):
-            continue
+        gradient[:] = 0.0
+        diag[:] = 0.0
         order, place = orders[:n], places[:n]
         for i in range(n):
             x[i] = -fq[i] / noise
@@ -180,15 +189,15 @@ def _yeti(lo, hi, start, weight, f, need, value, gradient, diag, samples, noise,
             else:
                 _chances(kind, gain[:n], step, chance)
                 _neighbours(ratio, gain[:n], chance, pull, curvature)
-            _collect(place, pull, curvature, gradient_q, diag_q)
+            _collect(place, pull, curvature, gradient, diag)
             if need & VALUE:
                 for i in range(n):
                     x[place[i]] = fq[i]
                 loss += _neighbours_value(x[:n], gain, step if kind == _PLAIN else chance)
         for i in range(n):
-            gradient_q[i] *= weight[q] / samples
-            diag_q[i] *= weight[q] / samples
-        value[q] = loss / samples
+            gradient[i] *= lists.weight[q] / samples
+            diag[i] *= lists.weight[q] / samples
+        out.value[q] = loss / samples
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,8 +260,8 @@ class YetiRank(CompiledLoss):
         object.__setattr__(self, "gain", check_gain(self.gain))
         object.__setattr__(self, "grades", check_grades(self.grades))
 
-    def tables(self, queries: Queries) -> tuple[AnyArray | float | int, ...]:
-        """Return samples, noise, the kind of c, the steps of the discount, a key by query, and z by document."""
+    def tables(self, queries: Queries) -> Tables:
+        """Return the steps of the discount, the keys, and z."""
         place = np.arange(1.0, queries.sizes.max(initial=0) + 1)
         if self.weights == "decay":
             step = self.decay ** (place - 1)
@@ -271,7 +280,12 @@ class YetiRank(CompiledLoss):
         )
         key = np.empty(queries.n_queries, np.uint64)
         over_queries(_label_keys, queries.start, queries.start, queries.labels, int(self.seed), key)
-        return int(self.samples), float(self.noise), kind, frozen(step), frozen(key), z
+        return Tables(int(self.samples), float(self.noise), kind, step, key, z)
+
+    def idle(self, queries: Queries, tables: Tables) -> IntArray:
+        """Return the queries whose documents all have the same z."""
+        first = queries.start[:-1]
+        return np.flatnonzero(np.minimum.reduceat(tables.z, first) == np.maximum.reduceat(tables.z, first))
 
 
 def _is_whole(number: object) -> bool:

@@ -19,8 +19,9 @@ import numpy as np
 
 from boostlist import plugins
 from boostlist._typing import FloatArray, IntArray
+from boostlist.arrays import frozen
 from boostlist.parallel import over_queries
-from boostlist.queries import Queries, frozen
+from boostlist.queries import Queries
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

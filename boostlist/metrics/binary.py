@@ -20,12 +20,13 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from boostlist._typing import FloatArray
+from boostlist.arrays import frozen
 from boostlist.checks import check_choice
 from boostlist.metrics.base import BoundMetric
 from boostlist.metrics.ranking import RankingMetric, tie, tie_order
 from boostlist.ordering import rank, room
 from boostlist.parallel import compiled
-from boostlist.queries import Queries, frozen
+from boostlist.queries import Queries
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ class MAP(_Binary):
 
 @compiled
 def _average_precision(lo, hi, start, f, relevant, k, average, out):  # type: ignore[no-untyped-def]
-    space = room(lo, hi, start)
+    space = room(range(lo, hi), start)
     order = space[0]
     for q in range(lo, hi):
         a, b = start[q], start[q + 1]

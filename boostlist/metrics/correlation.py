@@ -18,10 +18,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from boostlist.arrays import frozen
 from boostlist.metrics.base import BoundMetric, Empty, Metric
 from boostlist.ordering import rank, room
 from boostlist.parallel import compiled
-from boostlist.queries import Queries, frozen
+from boostlist.queries import Queries
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +48,7 @@ class KendallTau(Metric):
 
     def bind(self, queries: Queries) -> BoundMetric:  # noqa: D102
         levels = queries.levels
-        n, n_g = queries.sizes.astype(np.float64), levels.count.astype(np.float64)
+        n, n_g = queries.sizes.astype(np.float64), levels.sizes.astype(np.float64)
         pairs = (n * n - levels.sum_by_query(n_g * n_g)) / 2
         args = (levels.order, levels.start, levels.document)
         return BoundMetric(self, queries, _concordance, args, pairs, pairs == 0)
@@ -56,7 +57,7 @@ class KendallTau(Metric):
 @compiled
 def _concordance(lo, hi, start, f, order, level, document, out):  # type: ignore[no-untyped-def]
     """Write n_c - n_d of each query: grades ascending, a Fenwick tree counts the scores of the lower grades."""
-    space = room(lo, hi, start)
+    space = room(range(lo, hi), start)
     by_score, place = space[0], space[1]
     for q in range(lo, hi):
         a = start[q]
@@ -117,17 +118,17 @@ class SpearmanRho(Metric):
         levels, middle = queries.levels, (queries.sizes - 1) / 2
         # Midrank of a level, from 0 at the lowest, relative to the middle of its list.
         midrank = (levels.document[:-1] + levels.document[1:] - 1) / 2 - (queries.start[:-1] + middle)[levels.query]
-        norm = np.sqrt(levels.sum_by_query(levels.count * midrank**2))
+        norm = np.sqrt(levels.sum_by_query(levels.sizes * midrank**2))
         label_rank = np.empty(queries.n_documents)
         first = np.repeat(queries.start[:-1], queries.sizes)
-        label_rank[first + levels.order] = np.repeat(midrank, levels.count)
+        label_rank[first + levels.order] = np.repeat(midrank, levels.sizes)
         return BoundMetric(self, queries, _rank_product, (frozen(label_rank),), norm, norm == 0)
 
 
 @compiled
 def _rank_product(lo, hi, start, f, label_rank, out):  # type: ignore[no-untyped-def]
     """Write the product of label ranks and score ranks, both centred, divided by the norm of the score ranks."""
-    space = room(lo, hi, start)
+    space = room(range(lo, hi), start)
     by_score = space[0]
     for q in range(lo, hi):
         a, b = start[q], start[q + 1]

@@ -19,13 +19,14 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from boostlist._typing import FloatArray
+from boostlist.arrays import frozen
 from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain, gains
 from boostlist.metrics.base import BoundMetric
 from boostlist.metrics.ranking import RankingMetric, ideal_sum, ranked_gains, tie_order, without_gain
 from boostlist.ordering import rank, room
 from boostlist.parallel import compiled, over_queries
-from boostlist.queries import Queries, frozen
+from boostlist.queries import Queries
 
 Discount = Literal["log2", "letor"]
 """Discount of rank r: ``"log2"`` is 1 / log2(1 + r); ``"letor"``, of LETOR's scripts, is 1, 1, then 1 / log2(r)."""
@@ -164,7 +165,7 @@ class AvgNDCG(_Discounted):
 def _average_weights(lo, hi, start, gain, k, discount, last, offset, weight):  # type: ignore[no-untyped-def]
     # With I_j the ideal DCG@j, the sum over j of NDCG@j is a weighted sum of gains: rank r has the weight
     # d(r) x sum over j >= r of 1 / I_j.
-    space = room(lo, hi, start)
+    space = room(range(lo, hi), start)
     for q in range(lo, hi):
         a, b = start[q], start[q + 1]
         ideal = ranked_gains(gain[a:b], gain[a:b], k, False, space)
@@ -233,7 +234,7 @@ class ERR(RankingMetric):
 
 @compiled
 def _err(lo, hi, start, f, R, k, out):  # type: ignore[no-untyped-def]
-    space = room(lo, hi, start)
+    space = room(range(lo, hi), start)
     order = space[0]
     for q in range(lo, hi):
         a, b = start[q], start[q + 1]

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from boostlist._typing import FloatArray, IntArray
+from boostlist.arrays import frozen
 from boostlist.checks import check_choice, check_k
 from boostlist.metrics.base import BoundMetric, Metric
 from boostlist.ordering import rank, room
 from boostlist.parallel import compiled, over_queries
-from boostlist.queries import Queries, frozen
+from boostlist.queries import Queries
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -109,7 +110,7 @@ def tie_order(queries: Queries, ties: Ties) -> IntArray | None:
     """Return the rows in the order in which equal scores are to be ranked, or None where they stand in it already."""
     if ties in ("stable", "average"):
         return None
-    levels = queries.levels if ties == "worst" else queries.levels.descending(queries)
+    levels = queries.levels if ties == "worst" else queries.levels.descending()
     return np.repeat(queries.start[:-1], queries.sizes) + levels.order
 
 
@@ -148,7 +149,7 @@ def ranked_gains(f, gain, k, average, room):  # type: ignore[no-untyped-def]
 @compiled
 def weighted_gains(lo, hi, start, f, gain, k, average, weight, offset, out):  # type: ignore[no-untyped-def]
     """Sum (expected) gain x weight over the first k ranks of each query, whose weights begin at its offset."""
-    space = room(lo, hi, start)
+    space = room(range(lo, hi), start)
     for q in range(lo, hi):
         a, b = start[q], start[q + 1]
         ranked = ranked_gains(f[a:b], gain[a:b], k, average, space)

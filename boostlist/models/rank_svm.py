@@ -3,12 +3,8 @@ r"""RankSVM: the squared hinge over all pairs of different grade, without ever b
     1/2 |w|^2 + (C/m) sum over queries sum_{i, j: y_i > y_j} (1 - (f_i - f_j))_+^2
 
 Joachims, *Optimizing search engines using clickthrough data* (2002), with the squared hinge of Chapelle and Keerthi,
-*Efficient algorithms for ranking with SVMs* (2010), whose truncated Newton method it is trained by. With L and U sums
-over the violating pairs below and above a document, as `boostlist.losses.pairwise_hinge` has them,
-
-    gradient = 2 [ U(1) - L(1) + (L(1) + U(1)) f - L(f) - U(f) ],   H v = 2 [ (L(1) + U(1)) v - L(v) - U(v) ]
-
-each in O(n log n) for a query of n documents.
+*Efficient algorithms for ranking with SVMs* (2010), whose truncated Newton method it is trained by. Gradient and
+Hessian-vector product are those of `boostlist.losses.pairwise_hinge`, each in O(n log n) for a query of n documents.
 """
 
 from __future__ import annotations
@@ -16,88 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from boostlist._typing import FloatArray
-from boostlist.losses.base import Loss, Traits
-from boostlist.losses.pairwise import Pairwise
-from boostlist.losses.pairwise_hinge import centred, violation_sums, workspace
-from boostlist.losses.pairwise_loops import gather
-from boostlist.losses.weights import Normalizer, PairWeights
+from boostlist.losses.base import Loss
+from boostlist.losses.pairwise import UnitMarginHinge
 from boostlist.models.base import SolverName
 from boostlist.models.kernel import KernelMachine
 from boostlist.models.kernels import KernelFunction, KernelName
-from boostlist.parallel import compiled, longest
 from boostlist.queries import Queries
 from boostlist.solvers import Design, MatrixDesign, Problem
-
-
-@compiled
-def _unit_margin(  # type: ignore[no-untyped-def]
-    lo, hi, start, weight, f, need, value, gradient, diag, kappa, alpha, beta, order, level_start, document, A, B
-):
-    x, L, U, total = np.empty((4, longest(lo, hi, start)))
-    space = workspace(lo, hi, start, level_start)
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
-        gradient_q, diag_q = gradient[rows], diag[rows]
-        if kappa[q] == 0:
-            gradient_q[:] = 0.0
-            diag_q[:] = 0.0
-            continue
-        first, last = level_start[q], level_start[q + 1]
-        order_q = order[rows]
-        centred(f[rows], order_q, x)
-        violation_sums(x, x, 1.0, first, last, alpha, beta, document, A, B, space, L, U, total)
-        scale = 2 * weight[q] * kappa[q]
-        loss = 0.0
-        for i in range(order_q.size):
-            count, lead = L[i] + U[i], U[i] - L[i]
-            own = count * x[i] - total[i]
-            gradient_q[order_q[i]] = scale * (lead + own)
-            diag_q[order_q[i]] = scale * count
-            # (1 - d)^2 = 1 - 2 d + d^2, summed over the pairs from the side of their documents
-            loss += 0.5 * count + 2 * lead * x[i] + x[i] * own
-        value[q] = kappa[q] * max(loss, 0.0)
-
-
-@compiled
-def _unit_margin_hessp(  # type: ignore[no-untyped-def]
-    lo, hi, start, weight, f, v, out, kappa, alpha, beta, order, level_start, document, A, B
-):
-    x, z, L, U, total = np.empty((5, longest(lo, hi, start)))
-    space = workspace(lo, hi, start, level_start)
-    for q in range(lo, hi):
-        rows = slice(start[q], start[q + 1])
-        out_q = out[rows]
-        if kappa[q] == 0:
-            out_q[:] = 0.0
-            continue
-        first, last = level_start[q], level_start[q + 1]
-        order_q = order[rows]
-        centred(f[rows], order_q, x)
-        gather(v[rows], order_q, z)
-        violation_sums(x, z, 1.0, first, last, alpha, beta, document, A, B, space, L, U, total)
-        for i in range(order_q.size):
-            out_q[order_q[i]] = 2 * weight[q] * kappa[q] * ((L[i] + U[i]) * z[i] - total[i])
-
-
-@dataclass(frozen=True, kw_only=True)
-class UnitMarginHinge(Pairwise):
-    """Squared hinge with the margin 1 for every pair: (1 - (f_i - f_j))_+^2.
-
-    Parameters
-    ----------
-    weights, normalize, gain, grades
-        As for `boostlist.losses.Pairwise`; the defaults weigh all pairs alike.
-    """
-
-    weights: PairWeights = "uniform"
-    normalize: Normalizer = None
-
-    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, cost="n log n")
-    loop = staticmethod(_unit_margin)
-    hessp_loop = staticmethod(_unit_margin_hessp)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -15,8 +15,8 @@ import numpy as np
 from scipy import sparse
 
 from boostlist._typing import FloatArray, IntArray
+from boostlist.arrays import frozen
 from boostlist.losses.base import BoundLoss
-from boostlist.queries import frozen
 
 # Numbers in a block: large enough for matrix products to run at full speed.
 _BLOCK = 2**20

@@ -39,7 +39,7 @@ def sorts(monkeypatch):
     """Count how often the documents of a data set are sorted by grade."""
     calls = []
     of = Levels.of
-    monkeypatch.setattr(Levels, "of", lambda queries: calls.append(queries) or of(queries))
+    monkeypatch.setattr(Levels, "of", lambda labels, start: calls.append(labels) or of(labels, start))
     return calls
 
 

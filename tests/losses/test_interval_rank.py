@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from boostlist import Queries
 from boostlist.losses import IntervalRank
-from boostlist.losses.interval_solver import solve, stand
+from boostlist.losses.base import Lists
+from boostlist.losses.interval_solver import room_for, solve, stand
 from tests.losses.references import interval_rank as reference
 from tests.losses.test_registry import dense, smooth_lists
 
@@ -69,17 +70,13 @@ def theorem_5(loss, f, y, barrier=None):
 
 def minimise(loss, f, y):
     """Return l and u as the solver has them, relative to the score that comes first in its order."""
-    levels = Queries.from_sizes(y, [len(y)]).levels
-    nodes = 2 * len(levels.label)
+    queries = Queries.from_sizes(y, [len(y)])
+    tables, levels = loss.tables(queries), queries.levels
+    room = room_for(Lists(np.arange(1), queries.start, queries.weight), levels)
+    grades = len(levels.label)
+    solve(0, grades, tables, stand(f, 0, grades, tables, room), room)
     t = np.array([reference.target(loss, label) for label in levels.label], dtype=float)
-    scores = np.empty(len(f))
-    rest, stiffness, x, *space = np.empty((7, nodes))
-    prices = float(loss.lam1), float(loss.lam2)
-    size = stand(f, levels.order, levels.document, 0, nodes // 2, t, *prices, scores, rest, stiffness, x)
-    pieces = np.empty((2, 3, nodes))
-    joined = np.empty(nodes, np.bool_)
-    solve(scores, levels.document, 0, nodes // 2, *prices, size, rest, stiffness, x, *space, *pieces, joined)
-    return levels, scores, t, x[::2], x[1::2]
+    return levels, room.f, t, room.x[::2], room.x[1::2]
 
 
 def kkt_residual(loss, f, y):

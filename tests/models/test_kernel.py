@@ -11,10 +11,10 @@ from sklearn.svm import LinearSVC
 
 from boostlist import KernelRanker, LinearRanker, Queries, RankSVM, load
 from boostlist.losses import registry
+from boostlist.losses.pairwise import UnitMarginHinge
 from boostlist.metrics import NDCG
 from boostlist.models import kernels
 from boostlist.models.kernel import _balanced
-from boostlist.models.rank_svm import UnitMarginHinge
 from tests.models.data import lists, numerical_gradient
 
 
