@@ -298,7 +298,7 @@ class _BoundLoops(BoundLoss):
     def evaluate(self, f: FloatArray, need: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         out = Outputs(np.zeros(self.queries.n_queries), np.empty_like(f), np.empty_like(f))
         out.gradient[self._idle_rows] = out.diag[self._idle_rows] = 0.0
-        self._over(slice(0, len(self._active.query)), self.loss.loop, f, need, out)
+        self._over(slice(0, len(self._active.query)), self.loss.loop, frozen(f), need, out)
         return out
 
     def hessp(self, f: ArrayLike) -> Callable[[ArrayLike], FloatArray]:

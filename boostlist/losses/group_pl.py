@@ -140,7 +140,7 @@ class _BoundGroups(BoundLoss):
         start = self.queries.start
         s, share = np.empty(self._groups.queries.n_documents), np.empty_like(f)
         over_queries(_aggregate, start, start, f, self._kind, self.queries.levels, s, share)
-        return frozen(s), share
+        return s, share
 
     def _spread(self, S: FloatArray, D: FloatArray, gradient: FloatArray, diag: FloatArray) -> None:
         start, weight = self.queries.start, self.queries.weight
