@@ -48,11 +48,14 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
             As for ``fit``; with neither qid, group nor a column ``qid`` all rows are one query.
         """
         scores = self._list_scores(X, qid, group)
-        start = list_starts(X, len(scores), qid, group)
+        return np.lexsort((-scores, self._query_numbers(X, qid, group, len(scores))))
+
+    def _query_numbers(self, X: Any, qid: ArrayLike | None, group: ArrayLike | None, rows: int) -> IntArray:
+        """Return 0, 1, ... for the query of each row; with neither ids, sizes nor a column all rows are one query."""
+        start = list_starts(X, rows, qid, group)
         if start is None:
-            start = np.array([0, len(scores)])
-        query = np.repeat(np.arange(len(start) - 1), np.diff(start))
-        return np.lexsort((-scores, query))
+            return np.zeros(rows, np.int64)
+        return np.repeat(np.arange(len(start) - 1), np.diff(start))
 
     # scikit-learn's Pipeline.score names sample_weight whether it is given or not, and fails if no step knows it.
     def score(

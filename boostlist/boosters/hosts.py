@@ -63,6 +63,8 @@ class Job:
         Booster to continue from.
     batch_rows
         Read features in batches of about so many rows, without ever copying all of them; None: at once.
+    callbacks
+        The user's own callbacks, of the host's kind.
     """
 
     tree: TreeParameters
@@ -74,6 +76,7 @@ class Job:
     stop_after: int | None = None
     start: Any = None
     batch_rows: int | None = None
+    callbacks: Sequence[Any] = ()
 
     def shares_training_data(self, name: str) -> bool:
         """Whether data for evaluation has the very features of the training: a host need not hold them twice."""
@@ -154,7 +157,7 @@ class Host(Protocol):
     def check_parameters(self, more: Mapping[str, Any], n_features: int) -> None:
         """Raise a ValueError with the host's words if the host does not know one of the parameters."""
 
-    def predict(self, booster: Any, X: Any, contributions: bool) -> FloatArray:
+    def predict(self, booster: Any, X: Any, contributions: bool, n_jobs: int | None) -> FloatArray:
         """Return raw scores, or the contribution of each feature to them and in the last column the base."""
 
     def rounds(self, booster: Any) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -129,6 +130,7 @@ def train(job: Job) -> Trained:
     callbacks = [lgb.record_evaluation(history)] if valid_sets else []
     if job.stop_after is not None:
         callbacks.append(lightgbm_early_stopping(job.metrics[0], job.stop_after, data_name=list(job.valid)[-1]))
+    callbacks += job.callbacks
     booster = lgb.train(
         params,
         train_set,
@@ -165,9 +167,10 @@ def train_distributed(job: DistributedJob) -> Any:
     return lgb.Booster(model_str=trainer.booster_.model_to_string())
 
 
-def predict(booster: Any, X: Any, contributions: bool) -> FloatArray:
+def predict(booster: Any, X: Any, contributions: bool, n_jobs: int | None) -> FloatArray:
     """Return raw scores or contributions."""
-    result = booster.predict(X, raw_score=not contributions, pred_contrib=contributions)
+    threads = {} if n_jobs is None else {"num_threads": n_jobs}
+    result = booster.predict(X, raw_score=not contributions, pred_contrib=contributions, **threads)
     return np.asarray(result.toarray() if hasattr(result, "toarray") else result, np.float64)
 
 
@@ -197,8 +200,15 @@ def total_gain(booster: Any, n_features: int) -> FloatArray:
 
 
 def to_bytes(booster: Any, notes: Mapping[str, str], suffix: str) -> bytes:
-    """Return LightGBM's text with the notes in lines before its last one; its readers skip lines they do not know."""
+    """Return LightGBM's text with the notes in lines before its last one; its readers skip lines they do not know.
+
+    Under a custom objective LightGBM writes none, and converters to other formats refuse the file. It is a ranker,
+    whose prediction is the raw score: ``lambdarank`` says just that.
+    """
     text, last = booster.model_to_string().rsplit(_LAST_LINE, 1)
+    if "\nobjective=" not in text.partition("\nTree=")[0]:
+        text = re.sub(r"(\nnum_tree_per_iteration=.*\n)", r"\1objective=lambdarank\n", text, count=1)
+        text = text.replace("\n[objective: custom]\n", "\n[objective: lambdarank]\n", 1)
     lines = "".join(f"\n{name}:{note}" for name, note in notes.items())
     return f"{text}{lines}{_LAST_LINE}{last}".encode()
 

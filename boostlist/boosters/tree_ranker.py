@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from boostlist._typing import FloatArray
 from boostlist.boosters.defaults import as_objective, bind_for_trees
+from boostlist.boosters.explanation import leads
 from boostlist.boosters.hosts import History, Host, Job, TreeParameters, host
 from boostlist.boosters.lists import Lists
 from boostlist.boosters.model_file import Stored, read_model, write_model
@@ -24,6 +25,7 @@ from boostlist.queries import Queries
 from boostlist.ranking_estimator import RankingEstimator, checked_weight
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import ArrayLike
 
     from boostlist.boosters.hosts import Backend
@@ -86,7 +88,7 @@ class TreeRanker(RankingEstimator):
         What was trained on: the loss with its squared-error term and scale, or the name of the host's objective.
     evals_result_
         Values of each metric after each round, by name of the data (``valid_0``, ...) and of the metric.
-    n_estimators_
+    n_estimators_, best_iteration_
         Number of rounds in the booster.
     feature_importances_
         Share of each feature in the gain of all splits.
@@ -175,6 +177,7 @@ class TreeRanker(RankingEstimator):
         early_stopping_rounds: int | None = None,
         init_model: Any = None,
         batch_rows: int | None = None,
+        callbacks: Sequence[Any] = (),
     ) -> Self:
         """Train.
 
@@ -205,6 +208,8 @@ class TreeRanker(RankingEstimator):
         batch_rows
             For memory-mapped X larger than memory: read it in batches of about so many rows. XGBoost keeps its binned
             data in temporary files, LightGBM in memory (a byte a value).
+        callbacks
+            Callbacks of the host's own kind, called after each round: pruning by Optuna, logging by MLflow and so on.
         """
         adapter = host(self.backend)
         train = self._lists("fit", X, y, qid, group, sample_weight, batched=batch_rows is not None, reset=True)
@@ -229,6 +234,7 @@ class TreeRanker(RankingEstimator):
                 stop_after=early_stopping_rounds,
                 start=getattr(init_model, "booster_", init_model),
                 batch_rows=batch_rows,
+                callbacks=tuple(callbacks),
             )
         )
         return self.adopt(trained.booster, bound if isinstance(bound, str) else bound.objective, trained.history)
@@ -328,7 +334,29 @@ class TreeRanker(RankingEstimator):
             They sum to the score.
         """
         check_is_fitted(self)
-        return self._host.predict(self.booster_, self._read_features(X, "keep"), pred_contrib)
+        return self._host.predict(self.booster_, self._read_features(X, "keep"), pred_contrib, self.n_jobs)
+
+    def explain(self, X: Any, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> pd.DataFrame:
+        """Say for each document which features put it before the next one in its list.
+
+        A score is a sum of SHAP values, so the lead of a document over the next one is a sum over features, of the
+        differences of theirs. A feature with a large part of it is why the two stand in this order.
+
+        Parameters
+        ----------
+        X, qid, group
+            As for `rank`.
+
+        Returns
+        -------
+        DataFrame
+            A row for each document in ranked order: ``query`` (its number), ``place``, ``row`` (in X), ``score``,
+            ``lead`` over the next document (nan for the last), and a column for each feature with its part of the lead.
+        """
+        contributions = self.predict(X, pred_contrib=True)
+        names = getattr(self, "feature_names_in_", [f"feature {j}" for j in range(self.n_features_in_)])
+        query = self._query_numbers(X, qid, group, len(contributions))
+        return leads(self.rank(X, qid, group), query, contributions, names)
 
     def save(self, path: PathLike) -> Path:
         """Write the model to a file that `boostlist.load` reads and, as it is, plain LightGBM or XGBoost too.
@@ -377,6 +405,12 @@ class TreeRanker(RankingEstimator):
             return ranker.adopt(booster, attributes["objective_"], attributes["evals_result_"])
         except Exception as error:  # a forged file may hold anything
             raise FileFormatError(f"{path} is damaged: its TreeRanker cannot be put together ({error!r})") from error
+
+    @property
+    def best_iteration_(self) -> int:
+        """Number of rounds in the booster, which is cut at its best one: `n_estimators_` under LightGBM's name."""
+        check_is_fitted(self)
+        return self.n_estimators_
 
     @property
     def feature_importances_(self) -> FloatArray:

@@ -160,7 +160,7 @@ def _train(job: Job, params: dict[str, Any], matrices: list[Any]) -> Trained:
     if valid:
         bound = {id(data): metrics for data, metrics in zip(valid, job.bound_metrics().values(), strict=True)}
         options["custom_metric"] = lambda scores, data: [(b.metric.name, b.mean(scores)) for b in bound[id(data)]]
-    callbacks = []
+    callbacks = [*job.callbacks]
     if job.stop_after is not None:
         name = list(job.valid)[-1]
         callbacks.append(xgboost_early_stopping(job.metrics[0], job.stop_after, data_name=name))
@@ -199,8 +199,10 @@ def train_distributed(job: DistributedJob) -> Any:
     return xgb_dask.train(job.client, params, dtrain, job.rounds, verbose_eval=False, **options)["booster"]
 
 
-def predict(booster: Any, X: Any, contributions: bool) -> FloatArray:
+def predict(booster: Any, X: Any, contributions: bool, n_jobs: int | None) -> FloatArray:
     """Return raw scores or contributions."""
+    if n_jobs is not None:
+        booster.set_param({"nthread": n_jobs})
     result = booster.predict(prepared(X), output_margin=not contributions, pred_contribs=contributions)
     return np.asarray(result, np.float64)
 

@@ -9,8 +9,9 @@ share a fifth of their variance. Its relevance is, with `interactions` = c and `
 How much a property counts, and even its sign, depends on the query, as it does between a search for a page and one for
 a topic. Products and the parabola are what a quadratic or Gaussian kernel can follow, steps are what trees can, and the
 linear part is left to all. b_q ~ N(0, 1) makes queries rich or poor in relevant documents without changing their order;
-e ~ N(0, 1), and s_q = s exp(v_q / 2), v_q ~ N(0, 1): some queries are judged more carefully than others. Grades cut r at
-fixed levels: grade g is 0.4 times as frequent as grade g - 1, five of them about 60, 24, 10, 4 and 2 % of the documents.
+e ~ N(0, 1), and s_q = s exp(v_q / 2), v_q ~ N(0, 1): some queries are judged more carefully than others. Grades cut r
+at fixed levels: grade g is 0.4 times as frequent as grade g - 1, five of them about 60, 24, 10, 4 and 2 % of the
+documents.
 
 What a model sees are views of the properties, z_j + `blur` e', through increasing functions (plain, logistic,
 exponential, counts with many ties), the query's properties in the same way but exactly, redundant features (views of
