@@ -15,19 +15,20 @@ from boostlist.boosters.tree_ranker import TreeRanker
 if TYPE_CHECKING:
     from boostlist.boosters.hosts import Backend
 
-LOSSES = ("wub", "cs_listmle", "listmle", "pairwise_logistic")
-"""Losses of the default panel: each sees the order otherwise, so that their errors differ."""
-LEAVES = (7, 15)
-"""Sizes of the default panel's trees."""
+PANEL = (
+    ("wub", "cs_listmle", "listmle", "pairwise_logistic"),
+    {"15": {"num_leaves": 15}, "7_extra": {"num_leaves": 7, "extra_trees": True}},
+)
+"""Losses and shapes of trees of the default panel, each with each: their errors differ."""
 
 
 def default_members(backend: Backend = "lightgbm", **parameters: Any) -> list[tuple[str, Any]]:
-    """Return the default panel: trees of two sizes on each of four losses, by name.
+    """Return the default panel, by name: on each of four losses, trees of 15 leaves, and of 7 with random thresholds.
 
     Parameters
     ----------
     backend
-        Host of all members.
+        Host of all members. XGBoost has no random thresholds (``extra_trees``); its small trees are plain.
     **parameters
         Further parameters of each `TreeRanker`.
 
@@ -35,12 +36,17 @@ def default_members(backend: Backend = "lightgbm", **parameters: Any) -> list[tu
     --------
     >>> from boostlist.ensemble import default_members
     >>> [name for name, member in default_members()][:3]
-    ['wub_7', 'wub_15', 'cs_listmle_7']
+    ['wub_15', 'wub_7_extra', 'cs_listmle_15']
     """
+    losses, shapes = PANEL
+    known = {"num_leaves", "extra_trees"} if backend == "lightgbm" else {"num_leaves"}
     return [
-        (f"{loss}_{leaves}", TreeRanker(loss, backend=backend, num_leaves=leaves, **parameters))
-        for loss in LOSSES
-        for leaves in LEAVES
+        (
+            f"{loss}_{name}" if shape.keys() <= known else f"{loss}_{shape['num_leaves']}",
+            TreeRanker(loss, backend=backend, **{key: shape[key] for key in known & shape.keys()}, **parameters),
+        )
+        for loss in losses
+        for name, shape in shapes.items()
     ]
 
 
