@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # what editors and type checkers see of the table; a test com
     from boostlist.models.separate import BilinearRanker as BilinearRanker
     from boostlist.models.separate import DistanceRanker as DistanceRanker
 
-Kind = Literal["tree", "linear", "kernel"]
+Kind = Literal["tree", "linear", "kernel", "ensemble"]
 Axes = Mapping[str, list[Any]]
 """Parameters and the values to try; all combinations are tried."""
 
@@ -42,6 +42,10 @@ class Ranker:
         What it is in a comparison of trees with kernels.
     loss
         Name of its loss parameter; None if it has no choice of loss.
+    host
+        Booster that must be installed; None if none must.
+    stops
+        Whether ``fit`` takes data to stop on: ``eval_set``, ``eval_metric``, ``early_stopping_rounds``.
     own
         Objectives of the host itself, which train without boostlist's losses.
     fixed
@@ -49,13 +53,15 @@ class Ranker:
     small, full
         What the small and the full grid of `compare` try. Besides parameters there are ``features``, how features are
         normalised before a linear or kernel model sees them (a method of `RankingData.normalize`, or "plain"), and for
-        trees ``early_stopping_rounds``.
+        those that stop ``early_stopping_rounds``.
     """
 
     estimator: str
     family: str | None = field(default=None, kw_only=True)
     kind: Kind = field(default="linear", kw_only=True)
     loss: str | None = field(default=None, kw_only=True)
+    host: str | None = field(default=None, kw_only=True)
+    stops: bool = field(default=False, kw_only=True)
     own: tuple[str, ...] = field(default=(), kw_only=True)
     fixed: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
     small: Axes = field(default_factory=dict, kw_only=True)
@@ -91,6 +97,8 @@ _TABLE = (
         "boostlist.boosters.tree_ranker.TreeRanker",
         family="lightgbm",
         kind="tree",
+        host="lightgbm",
+        stops=True,
         loss="objective",
         own=("lambdarank", "rank_xendcg"),
         fixed={"backend": "lightgbm"},
@@ -101,6 +109,8 @@ _TABLE = (
         "boostlist.boosters.tree_ranker.TreeRanker",
         family="xgboost",
         kind="tree",
+        host="xgboost",
+        stops=True,
         loss="objective",
         own=("rank:ndcg", "rank:map", "rank:pairwise"),
         fixed={"backend": "xgboost"},
@@ -136,7 +146,16 @@ _TABLE = (
         full={"C": [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0], "normalize": ["pairs"], **_EITHER},
     ),
     Ranker("boostlist.models.rank_cosine.RankCosineRanker", family="rankcosine", small=_ZSCORE, full=_EITHER),
-    Ranker("boostlist.ensemble.ranker.EnsembleRanker"),
+    Ranker(
+        "boostlist.ensemble.ranker.EnsembleRanker",
+        family="ensemble",
+        kind="ensemble",
+        host="lightgbm",
+        stops=True,
+        fixed={"members": None},
+        small={"early_stopping_rounds": [50]},
+        full={"weights": ["uniform", "fitted"], "n_bags": [1, 4], "early_stopping_rounds": [100]},
+    ),
     Ranker("boostlist.models.separate.BilinearRanker"),
     Ranker("boostlist.models.separate.DistanceRanker"),
 )

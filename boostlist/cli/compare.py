@@ -19,6 +19,7 @@ models:
   lightgbm:LOSS, xgboost:LOSS        trees on a loss of `boostlist losses`, or on the host's own objective
                                      (lightgbm:lambdarank, lightgbm:rank_xendcg, xgboost:rank:ndcg)
   linear:LOSS, kernel:LOSS, quadratic:LOSS, ranksvm, rankcosine
+  ensemble                           a sum of trees on several losses; ensemble?n_bags=5&weights=fitted
   LOSS may be `all`; `default` is the default panel, `all` is everything.
   Parameters follow a question mark: 'kernel:cs_listmle?kernel=gaussian&C=10'. They are fixed; the grid varies the rest.
 

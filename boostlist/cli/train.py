@@ -30,6 +30,7 @@ examples:
   boostlist train train.txt --model xgboost:interval_rank -o model.json
   boostlist train train.txt --model 'linear:cs_rglist?pcf=3&C=10' -o model.npz
   boostlist train train.txt --model 'kernel:cs_listmle?kernel=gaussian&n_landmarks=500' -o model.npz
+  boostlist train train.txt --model 'ensemble?n_bags=3&weights=fitted' -o model.npz
   boostlist losses                                    the losses there are
 """
 
@@ -54,7 +55,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("-o", "--out", required=True, help="file to save the model in, or - for standard output")
     parser.add_argument("--vali", metavar="FILE", help="validation data; its metric is shown")
     parser.add_argument("--metric", default="ndcg@10", help="metric on the validation data (%(default)s)")
-    parser.add_argument("--early-stopping", type=int, metavar="N", help="trees: stop after N rounds without a gain")
+    parser.add_argument("--early-stopping", type=int, metavar="N", help="boosting: stop after N rounds without a gain")
     parser.add_argument("--seed", type=int, default=0, help="seed (%(default)s)")
     parser.add_argument(
         "--jobs", type=int, default=None, metavar="N", help="threads of the trees; by default all cores"
@@ -77,17 +78,15 @@ def run(arguments: argparse.Namespace) -> int:
     vali = None
     if arguments.vali is not None:
         vali = read_data(arguments.vali, arguments, n_features=train.n_features)
-    if model.kind == "tree":
+    if model.stops:
         setting.setdefault("n_jobs", arguments.jobs)
     estimator = model.make(setting, arguments.seed)
     begin = time.perf_counter()
     fit: dict[str, Any] = {}
-    if model.kind == "tree" and vali is not None:
-        fit = {
-            "eval_set": [(features(vali), vali.y, vali.qid)],
-            "eval_metric": metric,
-            "early_stopping_rounds": arguments.early_stopping,
-        }
+    if model.stops and vali is not None:
+        fit = {"eval_set": [(features(vali), vali.y, vali.qid)], "eval_metric": metric}
+        if arguments.early_stopping is not None:
+            fit["early_stopping_rounds"] = arguments.early_stopping
     estimator.fit(features(train), train.y, qid=train.qid, **fit)
     seconds = time.perf_counter() - begin
     _save(estimator, arguments.out)
@@ -108,9 +107,9 @@ def _model(arguments: argparse.Namespace) -> Model:
     (model,) = models
     for name in model.training_names:
         if name in model.estimator_options():
-            raise ValueError(f"{name} is no part of a saved model; {_INSTEAD[model.kind == 'tree']}")
-    if arguments.early_stopping is not None and (model.kind != "tree" or arguments.vali is None):
-        raise ValueError("--early-stopping needs a lightgbm: or xgboost: model and --vali")
+            raise ValueError(f"{name} is no part of a saved model; {_INSTEAD[model.stops]}")
+    if arguments.early_stopping is not None and (not model.stops or arguments.vali is None):
+        raise ValueError("--early-stopping needs a lightgbm:, xgboost: or ensemble model and --vali")
     check_host_parameters(model, model.estimator_options())
     return model
 

@@ -141,10 +141,10 @@ def seeded(member: Any, seed: int) -> Any:
 
 
 @contextmanager
-def shared_threads(member: Any, threads: int | None) -> Iterator[None]:
-    """Give boosted trees that would take all cores so many of them, unless it is None, while they are trained."""
+def shared_threads(member: Any, threads: int) -> Iterator[None]:
+    """Give boosted trees that would take all cores so many of them while they are trained."""
     last = member.steps[-1][1] if isinstance(member, Pipeline) else member
-    if threads is None or not isinstance(last, TreeRanker) or last.n_jobs is not None:
+    if not isinstance(last, TreeRanker) or last.n_jobs is not None:
         yield
         return
     last.n_jobs = threads

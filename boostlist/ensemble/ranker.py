@@ -74,8 +74,8 @@ class EnsembleRanker(RankingEstimator, Storable):
         What a member that fails does: ``"raise"`` an error that names it, or ``"drop"`` out with a warning. If all
         fail, that is an error.
     n_jobs
-        Number of trainings side by side, in threads; None for as many as there are cores. Trees without an ``n_jobs``
-        of their own share the cores among them.
+        Number of cores; None for all. Members train side by side on them, in threads. Trees with an ``n_jobs`` of their
+        own keep to that.
     verbose
         Whether to print a line for each training that is done.
     random_state

@@ -132,7 +132,7 @@ def train_all(
     trainings, material
         What to do.
     n_jobs
-        Number of trainings at a time; None for as many as there are threads. Each has its share of the threads.
+        Number of threads in all; None for all there are. Trainings share them.
     keep_scores
         Whether scores are needed.
     drop
@@ -140,11 +140,10 @@ def train_all(
     verbose
         Whether to print a line for each.
     """
-    threads = get_threads()
-    workers = min(len(trainings), threads if n_jobs is None else n_jobs)
-    share = max(1, threads // workers)
+    threads = get_threads() if n_jobs is None else n_jobs
+    workers = min(len(trainings), threads)
     calls = (
-        delayed(_train)(number, training, material, share if workers > 1 else None, keep_scores, drop)
+        delayed(_train)(number, training, material, threads // workers, keep_scores, drop)
         for number, training in enumerate(trainings)
     )
     results: dict[int, Trained] = {}
@@ -166,7 +165,7 @@ def _said(result: Trained) -> str:
 
 
 def _train(
-    number: int, training: Training, material: Material, threads: int | None, keep_scores: bool, drop: bool
+    number: int, training: Training, material: Material, threads: int, keep_scores: bool, drop: bool
 ) -> tuple[int, Trained]:
     name, bag = training.name, training.bag
     member = clone(training.member)

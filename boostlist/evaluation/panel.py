@@ -30,7 +30,7 @@ DEFAULT = (
 """The default panel: the headline losses on trees, LightGBM's own LambdaMART, and parametric models."""
 
 # What may vary or be fixed besides the parameters of an estimator: how it is trained, and on which features.
-TREE_TRAINING = ("early_stopping_rounds",)
+STOPPING = ("early_stopping_rounds",)
 PARAMETRIC_TRAINING = ("features",)
 
 
@@ -62,8 +62,13 @@ class Model:
 
     @property
     def kind(self) -> Kind:
-        """Whether it is a tree, linear or kernel model."""
+        """Whether it is a tree, linear or kernel model, or an ensemble."""
         return FAMILIES[self.family].kind
+
+    @property
+    def stops(self) -> bool:
+        """Whether it is trained with data to stop on."""
+        return FAMILIES[self.family].stops
 
     @property
     def is_host_own(self) -> bool:
@@ -73,7 +78,7 @@ class Model:
     @property
     def training_names(self) -> tuple[str, ...]:
         """What `boostlist.evaluation.training` understands besides parameters of the estimator."""
-        return TREE_TRAINING if self.kind == "tree" else PARAMETRIC_TRAINING
+        return STOPPING if self.stops else PARAMETRIC_TRAINING
 
     def loss_options(self) -> dict[str, Any]:
         """Return the options that are parameters of the loss."""
@@ -160,8 +165,8 @@ def check_hosts(models: Iterable[Model]) -> None:
     """Raise an ImportError if a model needs a booster that is not installed."""
     from boostlist.boosters.hosts import host
 
-    for family in {model.family for model in models if model.kind == "tree"}:
-        host(family)
+    for needed in {FAMILIES[model.family].host for model in models} - {None}:
+        host(str(needed))
 
 
 def parameter_names(model: Model) -> list[str]:

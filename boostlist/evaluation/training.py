@@ -138,7 +138,7 @@ class Trainer:
     def _fitted(self, task: Task, setting: Mapping[str, Any], train: RankingData, vali: RankingData) -> Any:
         parameters = {name: value for name, value in setting.items() if name not in task.model.training_names}
         estimator = task.model.make(parameters, self.seed)
-        if task.model.kind != "tree":
+        if not task.model.stops:
             return estimator.fit(train.X, train.y, qid=train.qid)
         return estimator.fit(
             train.X,

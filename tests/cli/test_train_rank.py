@@ -17,6 +17,7 @@ MODELS = {
     "linear:cs_rglist?pcf=2&C=0.5": "model.npz",
     "kernel:cs_rglist?n_landmarks=20": "model.npz",
     "ranksvm?C=0.01": "model.npz",
+    "ensemble?n_bags=2&weights=fitted": "model.npz",
 }
 
 

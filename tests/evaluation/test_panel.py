@@ -19,7 +19,13 @@ from boostlist.rankers import FAMILIES
 
 
 def test_a_name_and_its_model_are_two_ways_to_say_the_same():
-    for name in (*DEFAULT, "xgboost:rank:ndcg", "kernel:cs_listmle?kernel=gaussian&C=0.5", "lightgbm:cs_rglist?pcf=2"):
+    for name in (
+        *DEFAULT,
+        "xgboost:rank:ndcg",
+        "kernel:cs_listmle?kernel=gaussian&C=0.5",
+        "lightgbm:cs_rglist?pcf=2",
+        "ensemble?n_bags=3",
+    ):
         (model,) = parse(name)
         assert model.name == name
         assert parse(model.name) == [model]
@@ -58,7 +64,7 @@ def test_all():
     expected = {f"{family}:{loss}" for family in ("lightgbm", "xgboost") for loss in registry}
     expected |= {f"{family}:{loss}" for family in ("linear", "kernel", "quadratic") for loss in functions}
     assert {name for name in names if name.split(":")[-1] in registry} == expected
-    assert {"ranksvm", "rankcosine", "lightgbm:lambdarank", "xgboost:rank:ndcg"} <= set(names)
+    assert {"ranksvm", "rankcosine", "ensemble", "lightgbm:lambdarank", "xgboost:rank:ndcg"} <= set(names)
     assert [model.loss for model in parse("linear:all?C=3")] == functions
 
 
@@ -83,6 +89,8 @@ def test_each_model_once_and_a_baseline():
         ("linear:listnet?C", "name=value"),
         ("lightgbm:cs_rglist?pcf=-1", "pcf"),
         ("lightgbm:listnet?backend=xgboost", "no parameter 'backend'"),
+        ("ensemble:wub", "has no choice of loss"),
+        ("ensemble?members=3", "no parameter 'members'"),
     ],
 )
 def test_names_that_stand_for_nothing(name, message):
