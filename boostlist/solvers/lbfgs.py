@@ -29,7 +29,7 @@ Function = Callable[[FloatArray], tuple[float, FloatArray]]
 _MEMORY = 20
 _ARMIJO, _CURVATURE = 1e-4, 0.9
 # Relative size of a change of F that is lost in rounding.
-_ROUNDING = 1e-14
+_ROUNDING = 1e-12
 _TRIALS = 40
 # A fit stalls if in so many steps F falls by no more than this part of its value, and the gradient norm not to half.
 _STALL_STEPS, _STALL_FALL = 20, 1e-10
@@ -122,22 +122,21 @@ def _inverse_hessian_product(memory: deque[tuple[FloatArray, FloatArray]], gradi
 def _line_search(function: Function, at: _Point, p: FloatArray, t: float) -> _Point | None:
     """Return a point that meets Wolfe's conditions, or None if there is none within rounding."""
     slope = float(at.gradient @ p)
-    if not slope < 0:
-        return None
     rounding = _ROUNDING * abs(at.F)
     # The step sought is between low and high; F is low enough at low, and falls from there.
     low, F_low, slope_low, high = 0.0, at.F, slope, np.inf
     for _ in range(_TRIALS):
         w = at.w + t * p
         point = _Point(w, *function(w))
-        slope_t = float(point.gradient @ p)
+        with np.errstate(over="ignore", invalid="ignore"):  # far out a trial may be infinite, and is shortened
+            slope_t = float(point.gradient @ p)
         F_t, fall = point.F, _ARMIJO * t * slope
         flatter = F_t <= at.F + rounding and abs(slope_t) <= -_CURVATURE * slope
         if not (F_t <= at.F + fall or flatter):
             # The minimum of the parabola through both ends, where that is inside.
             width = t - low
             bend = F_t - F_low - width * slope_low
-            guess = -0.5 * width * slope_low / bend if np.isfinite(bend) and bend > 0 else 0.5
+            guess = -0.5 * width * slope_low / bend if bend > 0 else 0.5
             high, t = t, low + width * min(max(guess, 0.1), 0.9)
         elif slope_t < _CURVATURE * slope:
             # Still falling steeply: on to where the slope would vanish if it changed at the same rate.

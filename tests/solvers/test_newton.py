@@ -1,15 +1,19 @@
 """Solvers on problems whose optimum is known, and steps by hand."""
 
+import sys
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.linalg import cho_factor
 
 from boostlist import Queries
 from boostlist.datasets import make_ranking
 from boostlist.losses import BoundLoss, CsListMLE, Pointwise, registry
 from boostlist.solvers import SOLVERS, Limits, MatrixDesign, Problem, Reason, follow
 from boostlist.solvers.newton import _cholesky_direction
+
+newton = sys.modules["boostlist.solvers.newton"]  # the package has a function of that name
 
 
 def ridge():
@@ -97,14 +101,17 @@ class Indefinite(MatrixDesign):
 
 @pytest.mark.parametrize("size", [1.0, 1e12])
 @pytest.mark.parametrize("least", [-1e-15, -3e-13, 1e-9])
-def test_a_hessian_that_rounding_made_indefinite_is_shifted_by_as_little(size, least):
+def test_a_hessian_that_rounding_made_indefinite_is_shifted_by_as_little(size, least, monkeypatch):
     rng = np.random.default_rng(0)
     Q, _ = np.linalg.qr(rng.normal(size=(8, 8)))
     values = size * np.array([least, 0.3, 0.4, 0.5, 0.6, 0.7, 0.9, 1.0])
     matrix = (Q * values) @ Q.T
     gradient = Q @ np.array([0.0, *rng.normal(size=7)])  # nothing along the direction of the error
     problem = Problem(Indefinite((matrix + matrix.T) / 2), Pointwise().bind(Queries.from_sizes([0, 1], [2])), 1.0)
+    tries = []
+    monkeypatch.setattr(newton, "cho_factor", lambda H, lower: tries.append(1) or cho_factor(H, lower=lower))
     p = _cholesky_direction(problem, np.zeros(8), gradient)
+    assert len(tries) <= 6
     exact = -Q[:, 1:] @ ((Q.T @ gradient)[1:] / values[1:])
     across = Q[:, 0] @ p  # what rounding puts along the flat direction is not the matter
     np.testing.assert_allclose(p - across * Q[:, 0], exact, rtol=1e-6, atol=1e-8 * np.abs(exact).max())
@@ -129,6 +136,52 @@ def test_where_no_step_lowers_the_loss(base, reason):
     bound.base = base
     record = solve("newton", Problem(MatrixDesign(np.eye(2)), bound, 1.0), np.zeros(2), 1e-8).convergence
     assert (record.reason, record.n_iter) == (reason, 0)
+
+
+class OneScore(BoundLoss):
+    """A loss of a single score, given by its value and first and second derivative."""
+
+    def __init__(self, value, first, second):
+        super().__init__(Pointwise(), Queries.from_sizes([1.0], [1]))
+        self.parts = value, first, second
+
+    def evaluate(self, f, need):
+        return tuple(np.array([part(f[0])]) for part in self.parts)
+
+    def hessp(self, f):
+        return lambda v: self.parts[2](f[0]) * np.asarray(v)
+
+
+def minimised(bound, start, c=1.0):
+    return solve("newton", Problem(MatrixDesign(np.eye(1)), bound, c), np.array([start]), 1e-6)
+
+
+def test_a_small_fall_is_no_convergence_while_the_gradient_is_large():
+    """Far out, Newton steps on (1 + f^2)^(1/2) are too long, and falls are small beside the constant."""
+    root = OneScore(
+        lambda f: 1e7 + (1 + f * f) ** 0.5, lambda f: f * (1 + f * f) ** -0.5, lambda f: (1 + f * f) ** -1.5
+    )
+    solution = minimised(root, 100.0, c=1e3)
+    assert solution.convergence.reason is Reason.SMALL_GRADIENT
+    assert abs(solution.w[0]) < 1e-8
+
+
+def test_where_the_loss_cannot_tell_the_slope_of_the_penalty_counts():
+    solution = minimised(OneScore(lambda f: 1e17, lambda f: 0.0, lambda f: 0.0), 1.0)
+    assert (solution.convergence.reason, solution.convergence.n_iter) == (Reason.SMALL_GRADIENT, 1)
+
+
+def test_a_step_that_is_too_short_but_falls_is_taken():
+    """At the bend the second derivative is large, so that the Newton step is short and the slope after it as before."""
+    bend = OneScore(
+        lambda f: -1.025 * f + 0.025 * (f * f + 1e-6) ** 0.5,
+        lambda f: -1.025 + 0.025 * f * (f * f + 1e-6) ** -0.5,
+        lambda f: 0.025 * 1e-6 * (f * f + 1e-6) ** -1.5,
+    )
+    solution = minimised(bend, 0.0)
+    assert solution.convergence.reason is Reason.SMALL_GRADIENT
+    assert solution.convergence.iterations[1].loss - solution.convergence.iterations[-1].loss > 0
+    assert solution.w[0] == pytest.approx(1.0, abs=1e-4)
 
 
 def differences(function, w, step=1e-4):
