@@ -354,13 +354,16 @@ class CsListMLE(CompiledLoss):
         a = gains(levels.label, self.gain)
         log = np.log1p(position)
         inside = position <= (self.k or np.inf)
-        kappa = levels.sum_by_query(np.where(inside, count * a * np.log(2) / log, 0.0))
         if self.weights == "grade":
-            kappa *= levels.sum_by_query(count * levels.label)
+            kappa = levels.sum_by_query(count * levels.label)
             c = beta = levels.label
         else:
+            # Only ratios of gains count. Relative to the largest of the query their squares are finite.
+            a = a / np.maximum(a[levels.start[1:] - 1], np.finfo(float).tiny)[levels.query]
+            kappa = np.ones(queries.n_queries)
             c = np.where(inside, a * np.log(2) / ((1 + position) * log**2), 0.0)
             beta = levels.sum_below(c * count) + c * levels.sum_below(count.astype(np.float64))
+        kappa *= levels.sum_by_query(np.where(inside, count * a * np.log(2) / log, 0.0))
         kappa = np.divide(1 / np.log(2), kappa, out=np.zeros_like(kappa), where=kappa > 0)
         return Tables(self.weights == "grade", kappa, levels, c, beta)
 

@@ -86,27 +86,32 @@ def _margins(x, first, last, tables, a, S):  # type: ignore[no-untyped-def]
 
 
 @vectorized
-def _raise_top(x, a, S, top):  # type: ignore[no-untyped-def]
+def _raise_top(x, a, S, E, top):  # type: ignore[no-untyped-def]
     for k in range(x.size):
-        top[k] = max(top[k], a * x[k] - S)
+        E[k] = a * x[k] - S
+        top[k] = max(top[k], E[k])
 
 
 @vectorized
-def _add_label(x, a, S, top, E, Z):  # type: ignore[no-untyped-def]
-    for k in range(x.size):
-        E[k] = exp(max(a * x[k] - S - top[k], _NOTHING))
+def _add_label(top, E, Z):  # type: ignore[no-untyped-def]
+    for k in range(E.size):
+        E[k] = exp(max(E[k] - top[k], _NOTHING))
         Z[k] += E[k]
 
 
 @compiled
 def _softmax(x, a, S, E, top, Z):  # type: ignore[no-untyped-def]
-    """Fill the rows v of E with e^{a(v) x - S(v) - top}, top with the largest exponent, and Z with the sums of rows."""
+    """Fill the rows v of E with e^{a(v) x - S(v) - top}, top with the largest exponent, and Z with the sums of rows.
+
+    The exponents are kept from the one pass to the other: computed again, perhaps with another rounding, at scores of
+    1e20 the largest would differ from itself by thousands.
+    """
     top[:] = -np.inf
     Z[:] = 0.0
     for v in range(a.size):
-        _raise_top(x, a[v], S[v], top)
+        _raise_top(x, a[v], S[v], E[v * BLOCK : v * BLOCK + x.size], top)
     for v in range(a.size):
-        _add_label(x, a[v], S[v], top, E[v * BLOCK : v * BLOCK + x.size], Z)
+        _add_label(top, E[v * BLOCK : v * BLOCK + x.size], Z)
 
 
 @vectorized

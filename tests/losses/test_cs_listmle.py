@@ -32,6 +32,27 @@ def test_accuracy_at_extreme_scores(loss):
             np.testing.assert_allclose(ours_value, value, rtol=1e-9, atol=1e-300)
 
 
+@pytest.mark.parametrize("y", [[520, 260, 1, 0, 0], [600, 0], [999, 998, 3]], ids=str)
+def test_labels_whose_gains_have_no_finite_square(y):
+    rng = np.random.default_rng(3)
+    n, loss = len(y), CsListMLE()
+    dcg, _, beta, alpha = terms(loss, y)
+    weight = [b / dcg / math.log(2) for b in beta]
+    mass = [{j: 1.0, **alpha[j]} for j in range(n)]
+    bound = loss.bind(Queries.from_sizes(y, [n]))
+    for f in (np.zeros(n), rng.normal(size=n), np.eye(n)[0] * 1000, np.eye(n)[0] * -1000):
+        ours_value, ours = bound.value_gradient(f)
+        value, gradient = value_gradient(f, weight, mass)
+        assert ours_value == pytest.approx(value, rel=1e-12)
+        np.testing.assert_allclose(ours, gradient, rtol=1e-12, atol=1e-300)
+        step = 1e-4 * np.eye(n)
+        slopes = [
+            (value_gradient(f + e, weight, mass)[1][i] - value_gradient(f - e, weight, mass)[1][i]) / 2e-4
+            for i, e in enumerate(step)
+        ]
+        np.testing.assert_allclose(bound.gradient_hessian(f)[1], slopes, atol=1e-7)
+
+
 @settings(max_examples=300)
 @given(
     lists=st.lists(st.tuples(st.integers(0, 4), st.floats(-30, 30)), min_size=1, max_size=12),
