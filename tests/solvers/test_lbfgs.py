@@ -163,8 +163,8 @@ def test_the_loss_never_rises(start):
 
 def test_rounding_is_told_by_the_size_of_the_first_gradient():
     rng = np.random.default_rng(0)
-    X, b = rng.normal(size=(20, 8)), 1e9 * rng.normal(size=8)
-    A = 1e9 * X.T @ X
+    X, b = rng.normal(size=(20, 8)), 1e13 * rng.normal(size=8)
+    A = 1e13 * X.T @ X
     record = follow(minimize_lbfgs(lambda w: (0.5 * w @ A @ w - b @ w, A @ w - b), np.ones(8)), Limits())
     assert record.convergence.reason is Reason.ROUNDING
     assert record.convergence.iterations[-1].gradient_norm > 1e-5
