@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         models,
         objectives,
     )
+    from boostlist.evaluation.comparison import compare
     from boostlist.parallel import get_threads, set_threads
     from boostlist.persistence import load
     from boostlist.queries import Queries
@@ -39,12 +40,19 @@ _MODULES = (
     "models",
     "objectives",
 )
-_NAMES = {"Queries": "queries", "get_threads": "parallel", "set_threads": "parallel", "load": "persistence"}
+_NAMES = {
+    "Queries": "queries",
+    "compare": "evaluation.comparison",
+    "get_threads": "parallel",
+    "load": "persistence",
+    "set_threads": "parallel",
+}
 
 __all__ = [
     "Queries",
     "__version__",
     "boosters",
+    "compare",
     "datasets",
     "distributed",
     "ensemble",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from boostlist.cli._io import add_reading_options, format_of, read_data
 from boostlist.cli._usage import checking_arguments
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ models:
                                      (lightgbm:lambdarank, lightgbm:rank_xendcg, xgboost:rank:ndcg)
   linear:LOSS, kernel:LOSS, quadratic:LOSS, ranksvm, rankcosine
   ensemble                           a sum of trees on several losses; ensemble?n_bags=5&weights=fitted
+  catboost:LOSS                      CatBoost with a loss of its own (catboost:YetiRank, catboost:QueryRMSE)
+  feature:NAME                       one feature as the score, by name or number
+  column:NAME                        scores in a column of a CSV or Parquet file, which is then no feature
+  run:FILE                           scores of another system, as trec_eval reads them
   LOSS may be `all`; `default` is the default panel, `all` is everything.
   Parameters follow a question mark: 'kernel:cs_listmle?kernel=gaussian&C=10'. They are fixed; the grid varies the rest.
 
@@ -44,8 +49,8 @@ def add_parser(commands: Any) -> None:
         "data",
         nargs="?",
         metavar="DATA",
-        help="folder with Fold1, Fold2, ... or S1 to S5 or train, vali and test; or one LETOR file, which is cut into "
-        "five folds; without it, the sample that comes with the package",
+        help="folder with Fold1, Fold2, ... or S1 to S5 or train, vali and test; or one LETOR, CSV or Parquet file, "
+        "which is cut into five folds; without it, the sample that comes with the package",
     )
     parser.add_argument("--models", default="default", metavar="NAMES", help="models, with commas (default: default)")
     parser.add_argument(
@@ -54,44 +59,42 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--folds", metavar="LIST", help="folds to use, such as 1,2 or 1-3 (default: all)")
     parser.add_argument("--metrics", default="ndcg@10,err,map", help="metrics to report (default: ndcg@10,err,map)")
     parser.add_argument("--select", metavar="METRIC", help="metric to choose settings by (default: the first of them)")
-    parser.add_argument("--grid", default="small", metavar="small|full|FILE", help="settings to try; TOML or JSON")
+    parser.add_argument("--repeats", type=int, default=1, metavar="R", help="cut one file into folds this many times")
+    parser.add_argument("--grid", metavar="small|full|FILE", help="settings to try; TOML or JSON (default: small)")
+    parser.add_argument("--tune", type=int, metavar="N", help="draw N settings of each model at random instead")
     parser.add_argument("--jobs", type=int, metavar="N", help="processes, of one thread each (default: cores)")
     parser.add_argument("--out", metavar="DIR", help="output folder (default: compare-DATA)")
+    parser.add_argument("--keep-models", action="store_true", help="save the chosen models in the folder models")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of models and resampling (default: 0)")
     again = parser.add_mutually_exclusive_group()
     again.add_argument("--resume", action="store_true", help="go on with what the output folder has (the default)")
     again.add_argument("--fresh", action="store_true", help="delete what the output folder has and begin again")
     parser.add_argument("--json", action="store_true", help="print the comparison as JSON instead of a table")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
+    add_reading_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the experiment, print the table and write the report."""
-    from boostlist.evaluation.experiment import run as run_experiment
+    from boostlist.evaluation.comparison import Comparison, count_jobs, run_experiment
     from boostlist.evaluation.interrupts import postponed
-    from boostlist.evaluation.progress import Progress
-    from boostlist.evaluation.report import require_libraries, write_report
+    from boostlist.evaluation.report import require_libraries
     from boostlist.evaluation.storage import Store
-    from boostlist.evaluation.summary import summarize
-    from boostlist.evaluation.tables import as_json, as_text
 
     require_libraries()
     with checking_arguments():
-        jobs = _jobs(arguments.jobs)
-        plan = make_plan(arguments)
+        jobs = count_jobs(arguments.jobs)
+        plan = plan_of(arguments)
         store = Store(arguments.out or f"compare-{plan.source.name}", plan.identity, arguments.fresh)
-    stream = None if arguments.quiet else sys.stderr
-    progress = Progress(stream, plan.select, jobs, live=stream is not None and stream.isatty())
-    outcome = run_experiment(plan, store, jobs, progress)
+    outcome = run_experiment(plan, store, jobs, None if arguments.quiet else sys.stderr)
     complaint = outcome.trouble
     with postponed(_report_first) as ctrl_c:
-        summary = summarize(outcome)
-        print(as_json(summary) if arguments.json else as_text(summary))
-        if summary.entries:
-            command = shlex.join(["boostlist", *sys.argv[1:]])
+        comparison = Comparison.of(outcome, store, jobs)
+        print(comparison.to_json() if arguments.json else comparison)
+        if comparison.models:
             try:
-                report = write_report(summary, store.folder, command=command, jobs=jobs)
+                report = comparison.report(store.folder, command=shlex.join(["boostlist", *sys.argv[1:]]))
                 print(f"\nreport: {report}", file=sys.stderr if arguments.json else sys.stdout)
             except OSError as error:
                 complaint = complaint or f"cannot write the report to {store.folder}: {error.strerror or error}"
@@ -107,37 +110,38 @@ def _report_first() -> None:
     print("boostlist: writing the report first; Ctrl-C again ends without it", file=sys.stderr)
 
 
-def make_plan(arguments: argparse.Namespace) -> Plan:
+def plan_of(arguments: argparse.Namespace) -> Plan:
     """Turn the arguments into a plan; whatever is wrong with them is found here, before anything is trained."""
-    from boostlist.evaluation.experiment import Plan
-    from boostlist.evaluation.folds import find_source
-    from boostlist.evaluation.grids import read_grid, settings
-    from boostlist.evaluation.panel import check_host_parameters, check_hosts, default_baseline, panel, parse
-    from boostlist.metrics import get as get_metric
+    from boostlist.evaluation.comparison import make_plan
 
-    metrics = tuple(get_metric(name).name for name in _names(arguments.metrics))
-    if not metrics and not arguments.select:
-        raise ValueError("no metrics given; write for example --metrics ndcg@10,err,map")
-    select = get_metric(arguments.select).name if arguments.select else metrics[0]
-    models = panel(_names(arguments.models))
-    baseline = default_baseline(models)
-    if arguments.baseline:
-        baseline = parse(arguments.baseline)[0]
-        if baseline not in models:
-            models.insert(0, baseline)
-    check_hosts(models)
-    grid = read_grid(arguments.grid)
-    for model in models:
-        check_host_parameters(model, settings(model, grid)[0])  # all settings of a model have the same names
-    return Plan(
-        source=find_source(arguments.data, _fold_numbers(arguments.folds), arguments.seed),
-        models=tuple(models),
-        baseline=baseline,
-        grid=grid,
-        metrics=tuple(dict.fromkeys((select, *metrics))),
-        select=select,
+    return make_plan(
+        _data(arguments),
+        _names(arguments.models),
+        baseline=arguments.baseline,
+        folds=_fold_numbers(arguments.folds),
+        repeats=arguments.repeats,
+        metrics=_names(arguments.metrics),
+        select=arguments.select,
+        grid=arguments.grid,
+        tune=arguments.tune,
+        keep_models=arguments.keep_models,
         seed=arguments.seed,
     )
+
+
+def _data(arguments: argparse.Namespace) -> Any:
+    """Return the path of the data, or the data itself where it is one file that has to be read by the options."""
+    from boostlist.evaluation.sources import Named
+
+    path = arguments.data
+    asked = [name for name in ("format", "zero_based", "sort") if getattr(arguments, name)]
+    if path is None or Path(path).is_dir() or not Path(path).exists():
+        if asked:
+            raise ValueError(f"--{asked[0].replace('_', '-')} is for one file, not for the folds of a folder")
+        return path
+    if asked or format_of(path) != "letor":
+        return Named(read_data(path, arguments), Path(path).name.split(".")[0])
+    return path
 
 
 def _names(text: str) -> list[str]:
@@ -156,11 +160,3 @@ def _fold_numbers(text: str | None) -> list[int] | None:
     if not numbers:
         raise ValueError(f"--folds {text!r} names no fold")
     return numbers
-
-
-def _jobs(number: int | None) -> int:
-    if number is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if number < 1:
-        raise ValueError(f"--jobs must be at least 1, got {number}")
-    return number

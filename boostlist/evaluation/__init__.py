@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from boostlist.evaluation import significance
+    from boostlist.evaluation.comparison import Comparison, compare
+    from boostlist.evaluation.grids import Range
 
-# Loaded on first use: it brings SciPy's statistics, which training and ranking do not need.
-_MODULES = ("significance",)
+# Loaded on first use: they bring SciPy's statistics and more that training and ranking do not need.
+_NAMES = {"Comparison": "comparison", "Range": "grids", "compare": "comparison"}
 
-__all__ = ["significance"]
+__all__ = ["Comparison", "Range", "compare", "significance"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(f"boostlist.evaluation.{name}")
+    if name == "significance":
+        return importlib.import_module("boostlist.evaluation.significance")
+    if name in _NAMES:
+        return getattr(importlib.import_module(f"boostlist.evaluation.{_NAMES[name]}"), name)
     raise AttributeError(f"module 'boostlist.evaluation' has no attribute {name!r}")
 
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from boostlist.datasets import Folds
+from boostlist.evaluation.contenders import Contender, Grid
 from boostlist.evaluation.folds import FoldFacts
-from boostlist.evaluation.grids import Grid, label, settings
-from boostlist.evaluation.panel import Model
+from boostlist.evaluation.grids import drawn, label, settings
+from boostlist.evaluation.guests import Column
 from boostlist.evaluation.progress import Progress
+from boostlist.evaluation.sources import Source
 from boostlist.evaluation.storage import Result, Store
 from boostlist.evaluation.training import CURVE, Failure, Task, Trainer
 from boostlist.evaluation.workers import Workers
@@ -37,15 +38,24 @@ class Plan:
         Name of the metric that early stopping and the choice of settings go by.
     seed
         Seed of estimators and of resampling.
+    tune
+        Number of settings of each model that are drawn from the grid; None tries all of them.
+    repeats
+        How many times each query is tested, in folds that are cut in another way each time.
+    keep_models
+        Whether to save the trained models.
     """
 
-    source: Folds
-    models: tuple[Model, ...]
-    baseline: Model
+    source: Source
+    models: tuple[Contender, ...]
+    baseline: Contender
     grid: Grid
     metrics: tuple[str, ...]
     select: str
     seed: int = 0
+    tune: int | None = None
+    repeats: int = 1
+    keep_models: bool = False
 
     def __post_init__(self) -> None:
         for name in (*self.metrics, self.select):
@@ -68,9 +78,19 @@ class Plan:
         """All metrics that are measured: those of the report and those of its curve."""
         return tuple(dict.fromkeys((self.select, *self.metrics, *CURVE)))
 
+    def settings(self, model: Contender) -> list[dict[str, Any]]:
+        """Return the settings of a model that are tried."""
+        return settings(model, self.grid) if self.tune is None else drawn(model, self.grid, self.tune, self.seed)
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """Columns of the data that are no features: they hold scores of a model."""
+        columns = [model for model in self.models if isinstance(model, Column)]
+        return tuple(column.feature for column in columns if column.name.startswith("column:"))
+
     def tasks(self) -> list[Task]:
         """Return all tasks: fold by fold, so that what is there after an interruption compares all models."""
-        by_model = {model: settings(model, self.grid) for model in self.models}
+        by_model = {model: self.settings(model) for model in self.models}
         return [
             Task(model, fold, each, label(each, by_model[model]))
             for fold in self.source.numbers
@@ -127,7 +147,8 @@ def run(plan: Plan, store: Store, jobs: int, progress: Progress) -> Outcome:
         If the data cannot be read.
     """
     outcome = Outcome(plan)
-    trainer = Trainer(plan.source, plan.select, plan.measured, plan.seed)
+    models = store.models if plan.keep_models else None
+    trainer = Trainer(plan.source, plan.select, plan.measured, plan.seed, models, plan.hidden)
     with contextlib.ExitStack() as stack:
         stack.callback(progress.end)
         try:
@@ -148,7 +169,8 @@ def _find_facts(outcome: Outcome, store: Store, workers: Workers, progress: Prog
     numbers = outcome.plan.source.numbers
     stored = {number: facts for number in numbers if (facts := store.load_facts(number)) is not None}
     outcome.facts.update(stored)
-    for facts in workers.facts([number for number in numbers if number not in stored], progress.tick):
+    missing = [number for number in numbers if number not in stored]
+    for facts in workers.facts(missing, progress.tick, progress.compiling):
         outcome.facts[facts.fold] = facts
         with _storing(store):
             store.save_facts(facts)
@@ -160,8 +182,14 @@ def _find_results(outcome: Outcome, store: Store, progress: Progress) -> list[Ta
     largest = max(facts.largest for facts in outcome.facts.values())
     tasks = [replace(task, largest=largest) for task in plan.tasks()]
     for task in tasks:
-        stored = store.load(task.model.name, task.fold, task.setting)
-        if stored is not None and stored.largest == largest and set(plan.measured) <= set(stored.test):
+        which = task.model.name, task.fold, task.setting
+        stored = store.load(*which)
+        if (
+            stored is not None
+            and stored.largest == largest
+            and set(plan.measured) <= set(stored.test)
+            and not (plan.keep_models and task.model.learns and not store.has_model(*which))
+        ):
             outcome.results.append(stored)
         else:
             missing.append(task)

@@ -203,7 +203,7 @@ def families(summary: Summary) -> Drawing | None:
     place, select = places(summary), summary.plan.select
     by_loss: dict[str, list[Entry]] = {}
     for entry in summary.entries:
-        if entry.model.loss is not None and not entry.model.is_host_own:
+        if entry.model.loss is not None and not entry.model.is_reference:
             by_loss.setdefault(entry.model.loss, []).append(entry)
     shared = [entries for entries in by_loss.values() if len({entry.model.family for entry in entries}) > 1]
     if not shared:
@@ -255,6 +255,15 @@ def fold_values(summary: Summary, entries: Sequence[Entry]) -> Drawing:
         )
 
     return Drawing("folds", f"{select} in each fold", 215, draw)
+
+
+def add_legend(axes: Axes, summary: Summary) -> None:
+    """Name the models that lines on axes belong to; on the page, one legend serves all figures."""
+    lines = {line.get_gid(): line for line in axes.get_lines()}
+    place = places(summary)
+    shown = [entry.name for entry in summary.entries if f"model{place[entry.name]}" in lines]
+    handles = [lines[f"model{place[name]}"] for name in shown]
+    axes.legend(handles, [short(name) for name in shown], frameon=False, fontsize=8)
 
 
 def short(name: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,9 @@ from boostlist.datasets import Fold, Folds, RankingData, find_folds, sample_fold
 from boostlist.datasets.folds import ROLES
 
 
-def find_source(data: str | Path | None, folds: Sequence[int] | None = None, seed: int = 0) -> Folds:
+def find_source(
+    data: str | Path | None, folds: Sequence[int] | None = None, seed: int = 0, *, comments: bool = False
+) -> Folds:
     """Find the folds of a data set; see `boostlist.datasets.find_folds`.
 
     They are dense: XGBoost would take what a sparse matrix does not store for missing, LightGBM for 0.
@@ -28,20 +29,16 @@ def find_source(data: str | Path | None, folds: Sequence[int] | None = None, see
         Which folds to use; None for all.
     seed
         For a single file: how its queries are dealt out to the parts.
+    comments
+        Whether to keep the comments of LETOR text, which have the ids of documents.
 
     Raises
     ------
     FileNotFoundError
         If the path holds no data set, or not these folds; the message says what was looked for.
     """
-    found = find_folds(sample_folder() if data is None else data, seed=seed, sparse=False)
+    found = find_folds(sample_folder() if data is None else data, seed=seed, sparse=False, comments=comments)
     return found if folds is None else found.choose(folds)
-
-
-@lru_cache(maxsize=1)
-def cached_fold(source: Folds, number: int) -> Fold:
-    """Load a fold, or return it if it was the last one loaded: tasks come fold by fold."""
-    return source.load(number)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +55,8 @@ class FoldFacts:
         Number of documents, and of documents with a label above 0, of each test query.
     best
         Highest label of each test query.
+    labels
+        Label of each test document.
     parts
         Numbers of documents, queries and features, documents by label, and the largest label, of train, vali and test.
     """
@@ -67,6 +66,7 @@ class FoldFacts:
     length: IntArray
     relevant: IntArray
     best: FloatArray
+    labels: FloatArray
     parts: dict[str, dict[str, Any]]
 
     @property
@@ -86,6 +86,7 @@ class FoldFacts:
             length=np.asarray(queries.sizes, np.int64),
             relevant=np.add.reduceat(queries.labels > 0, head).astype(np.int64),
             best=np.maximum.reduceat(queries.labels, head),
+            labels=queries.labels,
             parts=parts,
         )
 

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from boostlist.checks import did_you_mean
+from boostlist.datasets import RankingData
+from boostlist.evaluation.contenders import Contender, Grid, Trained
+from boostlist.metrics import Metric
 from boostlist.rankers import FAMILIES, Kind
 
 DEFAULT = (
@@ -65,6 +68,8 @@ class Model:
         """Whether it is a tree, linear or kernel model, or an ensemble."""
         return FAMILIES[self.family].kind
 
+    learns = True
+
     @property
     def stops(self) -> bool:
         """Whether it is trained with data to stop on."""
@@ -74,6 +79,11 @@ class Model:
     def is_host_own(self) -> bool:
         """Whether the objective is the host's own and not one of boostlist's losses."""
         return self.loss in FAMILIES[self.family].own
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether it is a baseline by nature: a host's own objective."""
+        return self.is_host_own
 
     @property
     def training_names(self) -> tuple[str, ...]:
@@ -116,6 +126,44 @@ class Model:
             parameters.setdefault("n_jobs", 1)
         return cls(**parameters)
 
+    def axes(self, grid: Grid) -> Mapping[str, Any]:
+        """Return what a grid tries of the model, or else of its family; options of the model are fixed."""
+        fixed = {name: [value] for name, value in self.estimator_options().items()}
+        return {**grid.get(self.name, grid[self.family]), **fixed}
+
+    def fit(
+        self, setting: Mapping[str, Any], train: RankingData, vali: RankingData, metric: Metric, seed: int
+    ) -> Trained:
+        """Train with a setting; trees stop early by the metric on the validation part, if the setting says so."""
+        parameters = {name: value for name, value in setting.items() if name not in self.training_names}
+        estimator = self.make(parameters, seed)
+        options: dict[str, Any] = {}
+        if self.stops:
+            options = {"eval_set": [(vali.X, vali.y, vali.qid)], "eval_metric": metric}
+            options["early_stopping_rounds"] = setting.get("early_stopping_rounds")
+        estimator.fit(train.X, train.y, qid=train.qid, **options)
+        trained_on = getattr(estimator, "objective_", getattr(estimator, str(FAMILIES[self.family].loss), ""))
+        return Trained(
+            scores=lambda data: estimator.predict(data.X),
+            estimator=estimator,
+            history=_history(estimator),
+            rounds=getattr(estimator, "n_estimators_", None),
+            objective=str(getattr(trained_on, "loss", trained_on)),
+        )
+
+
+def _history(estimator: Any) -> dict[str, list[float]]:
+    """Return how training went, as `Result.history` has it."""
+    evaluated = getattr(estimator, "evals_result_", None)
+    if evaluated:
+        by_metric = next(iter(evaluated.values()))
+        return {"rounds": [float(value) for value in next(iter(by_metric.values()))]}
+    convergence = getattr(estimator, "convergence_", None)
+    if convergence is None:
+        return {}
+    names = ("loss", "gradient_norm", "seconds")
+    return {name: [float(getattr(each, name)) for each in convergence.iterations] for name in names}
+
 
 def parse(text: str) -> list[Model]:
     """Return the models that a name stands for: one, or with ``all`` several.
@@ -156,16 +204,17 @@ def panel(names: Iterable[str]) -> list[Model]:
     return models
 
 
-def default_baseline(models: Sequence[Model]) -> Model:
+def default_baseline(models: Sequence[Contender]) -> Contender:
     """Return the model that the others are compared with: the first with a host's own objective, else the first."""
-    return next((model for model in models if model.is_host_own), models[0])
+    return next((model for model in models if model.is_reference), models[0])
 
 
-def check_hosts(models: Iterable[Model]) -> None:
+def check_hosts(models: Iterable[Contender]) -> None:
     """Raise an ImportError if a model needs a booster that is not installed."""
     from boostlist.boosters.hosts import host
 
-    for needed in {FAMILIES[model.family].host for model in models} - {None}:
+    own = [model for model in models if isinstance(model, Model)]
+    for needed in {FAMILIES[model.family].host for model in own} - {None}:
         host(str(needed))
 
 
@@ -209,14 +258,10 @@ def _checked(model: Model, options: str) -> Model:
     """Return the model with its options read and tried out."""
     from boostlist.losses import registry
 
-    pairs = []
-    for part in filter(None, options.split("&")):
-        key, equals, value = part.partition("=")
-        if not equals or not key:
-            raise ValueError(f"model {model.name}?{options}: parameters are written name=value, got {part!r}")
+    pairs = read_options(model.name, options)
+    for key, _ in pairs:
         if key not in _loss_fields(model):
             check_parameter(model, key, f"model {model.name}?{options}")
-        pairs.append((key, _value(value)))
     found = Model(model.family, model.loss, tuple(pairs))
     if found.loss in registry:
         try:
@@ -224,6 +269,23 @@ def _checked(model: Model, options: str) -> Model:
         except (TypeError, ValueError) as error:
             raise ValueError(f"model {found.name}: {error}") from error
     return found
+
+
+def read_options(name: str, options: str) -> list[tuple[str, Any]]:
+    """Return the parameters after a model's question mark.
+
+    Raises
+    ------
+    ValueError
+        If they are not written name=value.
+    """
+    pairs = []
+    for part in filter(None, options.split("&")):
+        key, equals, value = part.partition("=")
+        if not equals or not key:
+            raise ValueError(f"model {name}?{options}: parameters are written name=value, got {part!r}")
+        pairs.append((key, _value(value)))
+    return pairs
 
 
 def _loss_fields(model: Model) -> list[str]:

@@ -78,7 +78,7 @@ class Progress:
         """Note that a task has ended."""
         self._running.remove(task)
         self._left.remove(task)
-        self._seconds[task.model.name].append(time.monotonic() - self._begun.pop(id(task)))
+        del self._begun[id(task)]
         what = f"{task.model.name}  fold {task.fold}  {task.label}".rstrip()
         if isinstance(came, Failure):
             self._line(f"{self._count()} {what}  failed: {came.reason}")
@@ -96,10 +96,12 @@ class Progress:
             self._line(f"{model}: {len(texts)} of {trainings} trainings warned, such as: {texts[0]}")
 
     def seconds_left(self) -> float | None:
-        """Estimate the time left: each task takes as long as those of its model did, else as the usual task did."""
+        """Estimate the time left: each task takes as long as those of its model did, else as the usual task did.
+
+        That is the time of the tasks themselves: the first ones wait for processes to start and for compilation.
+        """
         known = [seconds for times in self._seconds.values() for seconds in times]
-        # The first tasks of each process include its start, and compilation.
-        if len(known) < 3 * self._jobs:
+        if not known:
             return None
         usual = statistics.median(known)
         cost = {name: statistics.median(times) for name, times in self._seconds.items()}
@@ -112,6 +114,7 @@ class Progress:
         """Keep the best validation value of a model on a fold, and its first warning."""
         if result.warnings:
             self._warned[result.model].append(" ".join(result.warnings[0].split()))
+        self._seconds[result.model].append(result.seconds)
         key, value = (result.model, result.fold), result.vali[self._select]
         better = max if self._metric.higher_is_better else min
         self._best[key] = better(value, self._best.get(key, value))

@@ -43,7 +43,7 @@ def require_libraries() -> None:
 
 
 def write_report(summary: Summary, folder: Path, *, command: str = "", jobs: int = 1) -> Path:
-    """Write report.html, results.csv, results.md and per_query.parquet into a folder.
+    """Write report.html, results.csv, results.md, per_query.parquet and scores.parquet into a folder.
 
     Parameters
     ----------
@@ -61,9 +61,11 @@ def write_report(summary: Summary, folder: Path, *, command: str = "", jobs: int
     Path
         The page.
     """
-    parquet = io.BytesIO()
-    tables.query_frame(summary).to_parquet(parquet, index=False)
-    write(folder / "per_query.parquet", parquet.getvalue())
+    frames = {"per_query": tables.query_frame(summary), "scores": tables.score_frame(summary)}
+    for name, frame in frames.items():
+        parquet = io.BytesIO()
+        frame.to_parquet(parquet, index=False)
+        write(folder / f"{name}.parquet", parquet.getvalue())
     write(folder / "results.csv", tables.result_frame(summary).to_csv(index=False).encode())
     write(folder / "results.md", tables.as_markdown(summary).encode())
     page = folder / "report.html"

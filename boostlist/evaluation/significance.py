@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 __all__ = [
-    "Comparison",
     "Interval",
+    "PairedComparison",
     "compare",
     "difference_interval",
     "holm",
@@ -56,7 +56,7 @@ class Interval(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class PairedComparison:
     """Two rankers over the same queries.
 
     Attributes
@@ -209,7 +209,7 @@ def compare(
     confidence: float = 0.95,
     resamples: int = 10_000,
     seed: int | None = 0,
-) -> Comparison:
+) -> PairedComparison:
     """Compare two rankers over the same queries by all tests.
 
     Parameters
@@ -236,7 +236,7 @@ def compare(
     """
     a, b = _paired(a, b)
     low, high = difference_interval(a, b, confidence=confidence, resamples=resamples, seed=seed)
-    return Comparison(
+    return PairedComparison(
         n_queries=len(a),
         mean_a=float(a.mean()),
         mean_b=float(b.mean()),
@@ -272,7 +272,7 @@ def table(
     Returns
     -------
     pandas.DataFrame
-        A row for each pair, with the attributes of `Comparison`; its p-values are the corrected ones.
+        A row for each pair, with the attributes of `PairedComparison`; its p-values are the corrected ones.
     """
     names = list(models)
     if len(names) < 2:

@@ -10,8 +10,8 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,11 @@ from boostlist.evaluation.folds import FoldFacts
 from boostlist.files import Archive, FileFormatError, Kind, read_archive, write, write_archive
 
 _IDENTITY = "experiment.json"
-_RESULTS, _FOLDS = "results", "folds"
+_RESULTS, _FOLDS, _MODELS = "results", "folds", "models"
 # To be raised whenever `Result` or `FoldFacts` change.
-_RESULT, _FACTS = Kind("result", 2), Kind("fold", 2)
-REPORT_FILES = ("report.html", "results.csv", "per_query.parquet", "results.md")
+_RESULT, _FACTS = Kind("result", 3), Kind("fold", 3)
+_SCORES = "scores"
+REPORT_FILES = ("report.html", "results.csv", "per_query.parquet", "scores.parquet", "results.md")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +40,20 @@ class Result:
     test
         Value of each metric for each query of the test part.
     train_seconds, rank_seconds
-        Time to train, and to score the test part, on one thread, compilation not counted.
+        CPU time to train, and to score the test part, on one thread, compilation not counted.
     documents
         Number of documents of the test part.
+    scores
+        Score of each document of the test part.
     history
         How training went: ``{"rounds": [...]}``, the selection metric on the validation part after each tree, or
         ``{"loss": [...], "gradient_norm": [...], "seconds": [...]}`` after each step of a solver; may be empty.
     chosen_rounds
         Number of trees kept; None for other models.
+    objective
+        What was trained on, as text: of trees the loss with the squared-error term that `TreeRanker` adds.
+    seconds
+        Time by the clock to train and to score, without reading the data and without compilation.
     warnings
         What the training warned of.
     largest
@@ -61,8 +68,11 @@ class Result:
     train_seconds: float
     rank_seconds: float
     documents: int
+    scores: FloatArray
     history: Mapping[str, list[float]] = field(default_factory=dict)
     chosen_rounds: int | None = None
+    objective: str = ""
+    seconds: float = 0.0
     warnings: Sequence[str] = ()
     largest: float = 0.0
 
@@ -100,10 +110,10 @@ class Store:
                 f"the output folder {self.folder} holds files of something else, such as {min(entries)}; "
                 "choose another with --out"
             )
-        if entries and not fresh:
+        if not fresh and any(next(self.folder.glob(f"{name}/*.npz"), None) for name in (_RESULTS, _FOLDS)):
             self._check_identity(marker)
         if fresh:
-            for name in (_RESULTS, _FOLDS):
+            for name in (_RESULTS, _FOLDS, _MODELS):
                 shutil.rmtree(self.folder / name, ignore_errors=True)
             for name in REPORT_FILES:
                 (self.folder / name).unlink(missing_ok=True)
@@ -126,35 +136,44 @@ class Store:
 
     def path(self, model: str, fold: int, setting: Mapping[str, Any]) -> Path:
         """Return where the result of a model, fold and setting is kept."""
-        key = f"{model} {fold} {setting_key(setting)}"
-        name = re.sub(r"[^\w.=-]+", "_", model)[:60]
-        return self.folder / _RESULTS / f"{name}.fold{fold}.{hashlib.sha256(key.encode()).hexdigest()[:10]}.npz"
+        return self.folder / _RESULTS / f"{file_stem(model, fold, setting)}.npz"
 
     def save(self, result: Result) -> None:
         """Write a result."""
-        about = {
-            "model": result.model,
-            "fold": result.fold,
-            "setting": dict(result.setting),
-            "vali": dict(result.vali),
-            "train_seconds": result.train_seconds,
-            "rank_seconds": result.rank_seconds,
-            "documents": result.documents,
-            "history": dict(result.history),
-            "chosen_rounds": result.chosen_rounds,
-            "warnings": result.warnings,
-            "largest": result.largest,
-        }
-        write_archive(self.path(result.model, result.fold, result.setting), _RESULT, about, result.test)
+        about = {each.name: getattr(result, each.name) for each in fields(result)}
+        arrays = {**about.pop("test"), _SCORES: about.pop("scores")}
+        write_archive(self.path(result.model, result.fold, result.setting), _RESULT, about, arrays)
 
     def load(self, model: str, fold: int, setting: Mapping[str, Any]) -> Result | None:
         """Return a stored result; None if there is none, or it is damaged."""
         found = _stored(self.path(model, fold, setting), _RESULT)
-        return None if found is None else Result(**found.about, test=found.arrays)
+        if found is None:
+            return None
+        test = dict(found.arrays)
+        return Result(**found.about, scores=test.pop(_SCORES), test=test)
+
+    @property
+    def models(self) -> Path:
+        """The folder of trained models, made when there is none."""
+        folder = self.folder / _MODELS
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def keep_models(self, results: Iterable[Result]) -> None:
+        """Delete all trained models but those of some results."""
+        kept = {file_stem(result.model, result.fold, result.setting) for result in results}
+        for path in self.models.iterdir():
+            if path.stem not in kept:
+                path.unlink()
+
+    def has_model(self, model: str, fold: int, setting: Mapping[str, Any]) -> bool:
+        """Whether the trained model of a result is there."""
+        return any(path.stem == file_stem(model, fold, setting) for path in self.models.iterdir())
 
     def save_facts(self, facts: FoldFacts) -> None:
         """Write the facts of a fold."""
-        arrays = {"qid": facts.qid, "length": facts.length, "relevant": facts.relevant, "best": facts.best}
+        names = ("qid", "length", "relevant", "best", "labels")
+        arrays = {name: getattr(facts, name) for name in names}
         write_archive(self._facts_path(facts.fold), _FACTS, {"fold": facts.fold, "parts": facts.parts}, arrays)
 
     def load_facts(self, fold: int) -> FoldFacts | None:
@@ -164,6 +183,13 @@ class Store:
 
     def _facts_path(self, fold: int) -> Path:
         return self.folder / _FOLDS / f"fold{fold}.npz"
+
+
+def file_stem(model: str, fold: int, setting: Mapping[str, Any]) -> str:
+    """Return the name, without suffix, of files that belong to a model, fold and setting."""
+    key = f"{model} {fold} {setting_key(setting)}"
+    name = re.sub(r"[^\w.=-]+", "_", model)[:60]
+    return f"{name}.fold{fold}.{hashlib.sha256(key.encode()).hexdigest()[:10]}"
 
 
 def setting_key(setting: Mapping[str, Any]) -> str:

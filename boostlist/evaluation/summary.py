@@ -8,17 +8,17 @@ on the folds that all of them have.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
-from boostlist._typing import AnyArray, FloatArray
+from boostlist._typing import AnyArray, FloatArray, IntArray
+from boostlist.evaluation.contenders import Contender
 from boostlist.evaluation.experiment import Outcome, Plan
-from boostlist.evaluation.grids import settings
-from boostlist.evaluation.panel import Model
-from boostlist.evaluation.significance import Comparison, Interval, compare, holm, mean_interval
+from boostlist.evaluation.significance import Interval, PairedComparison, compare, holm, mean_interval
 from boostlist.evaluation.storage import Result
 from boostlist.evaluation.training import mean
 from boostlist.metrics import get as get_metric
@@ -45,14 +45,17 @@ class Entry:
         p-value of Fisher's randomization test, after Holm's correction over all models.
     failures
         Why trainings failed, each reason once.
+    repeated
+        For each of the folds that count its query ids, where queries are tested several times; else None.
     """
 
-    model: Model
+    model: Contender
     chosen: tuple[Result, ...]
     interval: Interval
-    against: Comparison | None
+    against: PairedComparison | None
     p: float | None
     failures: tuple[str, ...]
+    repeated: tuple[AnyArray, ...] | None = None
 
     @property
     def name(self) -> str:
@@ -65,8 +68,8 @@ class Entry:
         return tuple(result.fold for result in self.chosen)
 
     def pooled(self, metric: str) -> FloatArray:
-        """Return the metric of every test query, fold after fold."""
-        return np.concatenate([result.test[metric] for result in self.chosen])
+        """Return the metric of every test query, fold after fold; of a query tested several times its mean."""
+        return _pooled(self.chosen, metric, self.repeated)
 
     def mean(self, metric: str) -> float:
         """Return the pooled mean of a metric."""
@@ -132,7 +135,9 @@ class Summary:
 
     def fact(self, name: str) -> AnyArray:
         """Return a fact of each pooled test query, such as its length, in the order of `Entry.pooled`."""
-        return np.concatenate([getattr(self.outcome.facts[fold], name) for fold in self.folds])
+        facts = [self.outcome.facts[fold] for fold in self.folds]
+        values = np.concatenate([getattr(each, name) for each in facts])
+        return values if self.plan.repeats == 1 else values[_queries([each.qid for each in facts])[0]]
 
     def by_length(self) -> list[Bin]:
         """Cut the queries into four bins of about equally many by list length."""
@@ -166,7 +171,7 @@ def summarize(outcome: Outcome) -> Summary:
         for name, by_fold in chosen.items()
         if any(fold in by_fold for fold in folds)
     }
-    entries = _entries(plan, kept, failed)
+    entries = _entries(outcome, kept, failed)
     sign = -1 if get_metric(plan.select).higher_is_better else 1
     missing = {
         model.name: failed[model.name][0] if model.name in failed else "not run"
@@ -176,22 +181,24 @@ def summarize(outcome: Outcome) -> Summary:
     return Summary(outcome, tuple(sorted(entries, key=lambda entry: sign * entry.mean(plan.select))), missing, folds)
 
 
-def _entries(plan: Plan, kept: dict[str, tuple[Result, ...]], failed: dict[str, list[str]]) -> list[Entry]:
+def _entries(outcome: Outcome, kept: dict[str, tuple[Result, ...]], failed: dict[str, list[str]]) -> list[Entry]:
+    plan = outcome.plan
     base = kept.get(plan.baseline.name, ())
     models = [model for model in plan.models if model.name in kept]
-    against = [
-        None if model == plan.baseline else _against(kept[model.name], base, plan.select, plan.seed) for model in models
-    ]
+    against = [None if model == plan.baseline else _against(kept[model.name], base, outcome) for model in models]
     raw = [comparison.randomization for comparison in against if comparison is not None]
     corrected = iter(holm(raw) if raw else ())
     return [
         Entry(
             model=model,
             chosen=kept[model.name],
-            interval=_interval(kept[model.name], plan),
+            interval=mean_interval(
+                _pooled(kept[model.name], plan.select, _repeated(kept[model.name], outcome)), seed=plan.seed
+            ),
             against=comparison,
             p=None if comparison is None else float(next(corrected)),
             failures=tuple(dict.fromkeys(failed.get(model.name, ()))),
+            repeated=_repeated(kept[model.name], outcome),
         )
         for model, comparison in zip(models, against, strict=True)
     ]
@@ -209,7 +216,7 @@ def _chosen(outcome: Outcome) -> dict[str, dict[int, Result]]:
     for result in outcome.results:
         grouped[result.model, result.fold].append(result)
     for model in plan.models:
-        order = settings(model, plan.grid)
+        order = plan.settings(model)
         for fold in plan.source.numbers:
             results = grouped[model.name, fold]
             if results and len(results) + tried[model.name, fold] >= len(order):
@@ -224,19 +231,44 @@ def _common_folds(sets: list[set[int]]) -> tuple[int, ...]:
     return tuple(sorted(set.intersection(*sets))) if sets else ()
 
 
-def _interval(results: tuple[Result, ...], plan: Plan) -> Interval:
-    values = np.concatenate([result.test[plan.select] for result in results])
-    return mean_interval(values, seed=plan.seed)
-
-
-def _against(results: tuple[Result, ...], base: tuple[Result, ...], metric: str, seed: int) -> Comparison | None:
+def _against(results: Sequence[Result], base: Sequence[Result], outcome: Outcome) -> PairedComparison | None:
     """Compare with the baseline over the queries of the folds that both have."""
-    other = {result.fold: result for result in base}
-    pairs = [(result.test[metric], other[result.fold].test[metric]) for result in results if result.fold in other]
-    if not pairs:
+    shared = {result.fold for result in results} & {result.fold for result in base}
+    if not shared:
         return None
-    a, b = (np.concatenate(values) for values in zip(*pairs, strict=True))
-    return compare(a, b, seed=seed)
+    pair = [[result for result in each if result.fold in shared] for each in (results, base)]
+    a, b = (_pooled(each, outcome.plan.select, _repeated(each, outcome)) for each in pair)
+    return compare(a, b, seed=outcome.plan.seed)
+
+
+def _repeated(results: Sequence[Result], outcome: Outcome) -> tuple[AnyArray, ...] | None:
+    if outcome.plan.repeats == 1:
+        return None
+    return tuple(outcome.facts[result.fold].qid for result in results)
+
+
+def _pooled(results: Sequence[Result], metric: str, repeated: Sequence[AnyArray] | None) -> FloatArray:
+    """Return the metric of every query.
+
+    What a query gives in several folds is no independent evidence: its mean counts, once.
+    """
+    values = np.concatenate([result.test[metric] for result in results])
+    if repeated is None:
+        return values
+    rows, query = _queries(repeated)
+    counted = ~np.isnan(values)
+    total = np.bincount(query[counted], values[counted], len(rows))
+    number = np.bincount(query[counted], minlength=len(rows))
+    return np.where(number > 0, total / np.maximum(number, 1), np.nan)
+
+
+def _queries(ids: Sequence[AnyArray]) -> tuple[IntArray, IntArray]:
+    """Return where each query appears first, in that order, and for each row which of these it is."""
+    _, first, query = np.unique(np.concatenate(ids), return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return first[order], rank[query]
 
 
 def wins_losses(a: FloatArray, b: FloatArray) -> tuple[int, int]:

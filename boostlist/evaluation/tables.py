@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from boostlist.evaluation.grids import as_text as setting_text
 from boostlist.evaluation.storage import Result
 from boostlist.evaluation.summary import Entry, Summary, wins_losses
 from boostlist.evaluation.training import mean
+from boostlist.metrics import get as get_metric
 
 _SIGNIFICANT = 0.05
 
@@ -81,10 +84,35 @@ def footnote(summary: Summary) -> str:
     queries = int(np.sum(~np.isnan(summary.entries[0].pooled(plan.select)))) if summary.entries else 0
     folds = len(summary.folds)
     return (
-        f"Means over {queries:,} test queries of {folds} fold{'s' if folds > 1 else ''} of {plan.source.name}. "
+        f"Means over {queries:,} test queries of {folds} fold{'s' if folds > 1 else ''} of {plan.source.name}"
+        f"{f', each tested {plan.repeats} times' if plan.repeats > 1 else ''}. "
         f"Difference to {plan.baseline.name}; p: randomization test over queries, Holm-corrected; * below 0.05. "
-        "Times: to train one model on a fold, and to score one document."
+        "Times: of one processor, to train one model on a fold, and to score one document."
     )
+
+
+def frame(summary: Summary) -> pd.DataFrame:
+    """Return a row for each model, the best first."""
+    return pd.DataFrame([_row(summary, entry) for entry in summary.entries])
+
+
+def _row(summary: Summary, entry: Entry) -> dict[str, Any]:
+    plan, against = summary.plan, entry.against
+    won = standing(summary, entry)
+    return {
+        "model": entry.name,
+        **{metric: entry.mean(metric) for metric in plan.metrics},
+        "low": entry.interval.low,
+        "high": entry.interval.high,
+        "difference": None if against is None else against.difference,
+        "difference_low": None if against is None else against.low,
+        "difference_high": None if against is None else against.high,
+        "p": entry.p,
+        "won": None if won is None else won[0],
+        "lost": None if won is None else won[1],
+        "train_seconds": entry.train_seconds,
+        "rank_microseconds": entry.rank_microseconds,
+    }
 
 
 def trouble(summary: Summary) -> list[tuple[str, str]]:
@@ -103,14 +131,67 @@ def as_markdown(summary: Summary) -> str:
         "| " + " | ".join("---" if k == 1 else "--:" for k in range(len(titles))) + " |",
     ]
     for i, entry in enumerate(summary.entries, 1):
-        row = [cell.strip() for cell in cells(summary, entry, i)]
+        row = [_markdown(cell.strip()) for cell in cells(summary, entry, i)]
         if i == 1:
             row[1:3] = [f"**{row[1]}**", f"**{row[2]}**"]
-        lines.append(
-            "| " + " | ".join(cell.replace("*", r"\*") if k > 2 else cell for k, cell in enumerate(row)) + " |"
-        )
-    notes = [footnote(summary).replace("*", r"\*"), *(f"{name}: {reason}" for name, reason in trouble(summary))]
-    return "\n".join(lines) + "\n\n" + "\n\n".join(notes) + "\n"
+        lines.append("| " + " | ".join(row) + " |")
+    notes = [footnote(summary), *(f"{name}: {reason}" for name, reason in trouble(summary))]
+    return "\n".join(lines) + "\n\n" + "\n\n".join(map(_markdown, notes)) + "\n"
+
+
+def _markdown(text: str) -> str:
+    """Return text that Markdown shows as it is."""
+    return re.sub(r"([\\`*<>|\[\]])", r"\\\1", text)
+
+
+def as_latex(summary: Summary) -> str:
+    """Return the comparison as a LaTeX table, which needs the package booktabs; the best value of a metric is bold."""
+    metrics = summary.plan.metrics
+    best = {metric: _best_mean(summary, metric) for metric in metrics}
+    lines = [
+        rf"\begin{{tabular}}{{l{'r' * (len(metrics) + 2)}}}",
+        r"\toprule",
+        " & ".join(map(_latex, ("model", *metrics, "difference", "$p$"))).replace(r"\$p\$", "$p$") + r" \\",
+        r"\midrule",
+    ]
+    for entry in summary.entries:
+        means = [f"{entry.mean(metric):.4f}" for metric in metrics]
+        values = [
+            rf"\textbf{{{mean}}}" if mean == best[metric] else mean for metric, mean in zip(metrics, means, strict=True)
+        ]
+        if entry.against is None:
+            tests = ["baseline" if entry.model == summary.plan.baseline else "", ""]
+        else:
+            tests = [f"${entry.against.difference:+.4f}$", p_text(entry).strip().replace("<0.001", "$<$0.001")]
+        lines.append(" & ".join((_latex(entry.name), *values, *tests)) + r" \\")
+    lines += [r"\bottomrule", r"\end{tabular}", f"% {footnote(summary)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _best_mean(summary: Summary, metric: str) -> str:
+    best = max if get_metric(metric).higher_is_better else min
+    return f"{best(entry.mean(metric) for entry in summary.entries):.4f}"
+
+
+def _latex(text: str) -> str:
+    """Return text that LaTeX sets as it is."""
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    return "".join(special.get(each) or (f"\\{each}" if each in "&%$#_{}" else each) for each in text)
+
+
+def as_html(summary: Summary) -> str:
+    """Return the comparison as a plain HTML table, for notebooks."""
+    rows = [header(summary), *(cells(summary, entry, i) for i, entry in enumerate(summary.entries, 1))]
+    head, *body = (
+        "".join(f"<{tag}>{html.escape(cell.strip())}</{tag}>" for cell in row)
+        for tag, row in zip(["th", *["td"] * (len(rows) - 1)], rows, strict=True)
+    )
+    notes = [footnote(summary)] if body else ["No model has results."]
+    notes += [f"{name}: {reason}" for name, reason in trouble(summary)]
+    lines = "".join(f"<tr>{row}</tr>" for row in body)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>" + "".join(
+        f"<p>{html.escape(note)}</p>" for note in notes
+    )
 
 
 def as_json(summary: Summary) -> str:
@@ -182,6 +263,23 @@ def query_frame(summary: Summary) -> pd.DataFrame:
                 "highest_label": facts.best,
             }
             parts.append(pd.DataFrame({"model": entry.name, "fold": result.fold, **about, **result.test}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def score_frame(summary: Summary) -> pd.DataFrame:
+    """Return a row for each test document, with a column for the scores of each model.
+
+    Documents are in the order of their files, so that their features can be put beside them; scores are of the chosen
+    setting, and missing where a model has no result in a fold.
+    """
+    parts = []
+    for fold in summary.folds:
+        facts = summary.outcome.facts[fold]
+        about = {"fold": fold, "qid": np.repeat(facts.qid, facts.length), "label": facts.labels}
+        by_model = {
+            entry.name: result.scores for entry in summary.entries for result in entry.chosen if result.fold == fold
+        }
+        parts.append(pd.DataFrame({**about, **by_model}))
     return pd.concat(parts, ignore_index=True)
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from boostlist._typing import FloatArray
-from boostlist.datasets import Fold, Folds, RankingData
-from boostlist.evaluation.folds import FoldFacts, cached_fold
-from boostlist.evaluation.panel import Model
-from boostlist.evaluation.storage import Result
+from boostlist.datasets import Fold, RankingData
+from boostlist.evaluation.contenders import Contender, Trained
+from boostlist.evaluation.folds import FoldFacts
+from boostlist.evaluation.guests import Column
+from boostlist.evaluation.sources import Source, cached_fold
+from boostlist.evaluation.storage import Result, file_stem
+from boostlist.files import write
 from boostlist.metrics import get as get_metric
 
 CURVE = tuple(f"ndcg@{k}" for k in range(1, 11))
@@ -37,7 +43,7 @@ class Task:
         The largest label of the whole data, the top of the scale that ERR measures on.
     """
 
-    model: Model
+    model: Contender
     fold: int
     setting: Mapping[str, Any]
     label: str = ""
@@ -74,12 +80,18 @@ class Trainer:
         Names of all metrics that are measured.
     seed
         Seed of every estimator.
+    models
+        Folder that trained models are saved in; None saves none.
+    hidden
+        Columns of the data that are no features.
     """
 
-    source: Folds
+    source: Source
     select: str
     metrics: tuple[str, ...]
     seed: int = 0
+    models: Path | None = None
+    hidden: tuple[str, ...] = ()
     _warm: set[str] = field(default_factory=set)
 
     def run(self, task: Task) -> Result | Failure:
@@ -107,19 +119,24 @@ class Trainer:
         return fold
 
     def _train(self, task: Task, fold: Fold) -> Result:
-        _check_features(fold.train)
-        train, vali, test = features(fold, task.setting)
+        if task.model.learns:
+            _check_features(fold.train)
+        shown = fold if isinstance(task.model, Column) else _without(fold, self.hidden)
+        train, vali, test = features(shown, task.setting)
         if task.model.name not in self._warm:
             self._warm_up(task, train)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            begin = time.perf_counter()
-            estimator = self._fitted(task, task.setting, train, vali)
-            trained = time.perf_counter()
+            started, begin = time.perf_counter(), time.process_time()
+            trained = self._fitted(task, task.setting, train, vali)
+            ready = time.process_time()
+        scores = _checked_scores(trained.scores(test), test)
+        ranked = time.process_time()
+        vali_scores = _checked_scores(trained.scores(vali), vali)
+        seconds = time.perf_counter() - started
         metrics = {name: get_metric(name).up_to(task.largest) for name in self.metrics}
-        scores = estimator.predict(test.X)
-        ranked = time.perf_counter()
-        vali_scores = estimator.predict(vali.X)
+        if self.models is not None and trained.estimator is not None:
+            save_model(trained.estimator, self.models, task)
         return Result(
             model=task.model.name,
             fold=task.fold,
@@ -127,36 +144,28 @@ class Trainer:
             vali={name: mean(metric.per_query(vali_scores, vali.queries)) for name, metric in metrics.items()},
             test={name: metric.per_query(scores, test.queries) for name, metric in metrics.items()},
             largest=task.largest,
-            train_seconds=trained - begin,
-            rank_seconds=ranked - trained,
+            train_seconds=ready - begin,
+            rank_seconds=ranked - ready,
             documents=test.n_documents,
-            history=history(estimator),
-            chosen_rounds=getattr(estimator, "n_estimators_", None),
+            scores=scores,
+            history=trained.history,
+            chosen_rounds=trained.rounds,
+            objective=trained.objective,
+            seconds=seconds,
             warnings=tuple(dict.fromkeys(str(each.message) for each in caught)),
         )
 
-    def _fitted(self, task: Task, setting: Mapping[str, Any], train: RankingData, vali: RankingData) -> Any:
-        parameters = {name: value for name, value in setting.items() if name not in task.model.training_names}
-        estimator = task.model.make(parameters, self.seed)
-        if not task.model.stops:
-            return estimator.fit(train.X, train.y, qid=train.qid)
-        return estimator.fit(
-            train.X,
-            train.y,
-            qid=train.qid,
-            eval_set=[(vali.X, vali.y, vali.qid)],
-            eval_metric=get_metric(self.select).up_to(task.largest),
-            early_stopping_rounds=setting.get("early_stopping_rounds"),
-        )
+    def _fitted(self, task: Task, setting: Mapping[str, Any], train: RankingData, vali: RankingData) -> Trained:
+        return task.model.fit(setting, train, vali, get_metric(self.select).up_to(task.largest), self.seed)
 
     def _warm_up(self, task: Task, train: RankingData) -> None:
         """Compile the model's loops on a few queries, so that compilation is in no measured time."""
         few = train.select(np.arange(min(_WARM_QUERIES, train.n_queries)))
-        short = {"n_estimators": _WARM_TREES} if task.model.kind == "tree" else {}
+        short = {name: _WARM_TREES for name in ("n_estimators", "iterations") if name in task.setting}
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                self._fitted(task, {**task.setting, **short}, few, few).predict(few.X)
+                self._fitted(task, {**task.setting, **short}, few, few).scores(few)
         except Exception:  # the queries may be too few for the model; the training itself will tell
             return
         finally:
@@ -170,6 +179,47 @@ def _check_features(train: RankingData) -> None:
             f"each of the {train.n_features:,} features has the same value in all {train.n_documents:,} documents of "
             "the training part: there is nothing to learn from"
         )
+
+
+def _checked_scores(scores: Any, data: RankingData) -> FloatArray:
+    """Return scores as an array, one a document.
+
+    Raises
+    ------
+    ValueError
+        If there are more or fewer, or some are not finite.
+    """
+    found = np.asarray(scores, np.float64)
+    if found.shape != (data.n_documents,):
+        raise ValueError(f"the model gave scores of shape {found.shape} for {data.n_documents:,} documents")
+    bad = np.flatnonzero(~np.isfinite(found))
+    if bad.size:
+        raise ValueError(f"the model gave the score {found[bad[0]]} to document {bad[0]}")
+    return found
+
+
+def save_model(estimator: Any, folder: Path, task: Task) -> Path:
+    """Save a trained model: in a format of boostlist if it has one, else pickled by joblib."""
+    stem = file_stem(task.model.name, task.fold, task.setting)
+    if hasattr(estimator, "save") and hasattr(estimator, "rank"):
+        suffix = {"lightgbm": ".txt", "xgboost": ".json"}.get(getattr(estimator, "backend", ""), ".npz")
+        return Path(estimator.save(folder / f"{stem}{suffix}"))
+    import joblib
+
+    buffer = io.BytesIO()
+    joblib.dump(estimator, buffer)
+    return write(folder / f"{stem}.joblib", buffer.getvalue())
+
+
+@lru_cache(maxsize=1)
+def _without(fold: Fold, hidden: tuple[str, ...]) -> Fold:
+    """Return a fold without some columns."""
+    if not hidden:
+        return fold
+    kept = [i for i, name in enumerate(fold.train.names) if name not in hidden]
+    names = tuple(fold.train.names[i] for i in kept)
+    parts = (replace(part, X=part.X[:, kept], feature_names=names) for part in (fold.train, fold.vali, fold.test))
+    return Fold(fold.number, *parts)
 
 
 def features(fold: Fold, setting: Mapping[str, Any]) -> tuple[RankingData, RankingData, RankingData]:
@@ -187,16 +237,3 @@ def mean(per_query: FloatArray) -> float:
     """Return the mean over the queries that count."""
     counted = per_query[~np.isnan(per_query)]
     return float(counted.mean()) if counted.size else float("nan")
-
-
-def history(estimator: Any) -> dict[str, list[float]]:
-    """Return how training went, as `Result.history` has it."""
-    evaluated = getattr(estimator, "evals_result_", None)
-    if evaluated:
-        by_metric = next(iter(evaluated.values()))
-        return {"rounds": [float(value) for value in next(iter(by_metric.values()))]}
-    convergence = getattr(estimator, "convergence_", None)
-    if convergence is None:
-        return {}
-    names = ("loss", "gradient_norm", "seconds")
-    return {name: [float(getattr(each, name)) for each in convergence.iterations] for name in names}

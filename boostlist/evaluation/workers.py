@@ -9,12 +9,16 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import pickle
 import signal
+import sys
+import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+import cloudpickle
 from numba.core import event
 
 from boostlist.evaluation import interrupts
@@ -70,15 +74,17 @@ class Workers:
             worker.process.join(5)
             worker.pipe.close()
 
-    def facts(self, numbers: Sequence[int], tick: Callable[[], None]) -> Iterator[FoldFacts]:
-        """Yield the facts of folds as they come; `tick` as for `run`.
+    def facts(
+        self, numbers: Sequence[int], tick: Callable[[], None], compiling: Callable[[], None]
+    ) -> Iterator[FoldFacts]:
+        """Yield the facts of folds as they come; `tick` and `compiling` as for `run`.
 
         Raises
         ------
         ValueError
             If a fold cannot be read.
         """
-        for number, answer in self._answers(numbers, lambda _: None, tick, lambda: None):
+        for number, answer in self._answers(numbers, lambda _: None, tick, compiling):
             if isinstance(answer, _Death):
                 raise ValueError(f"fold {number} of {self._trainer.source.path}: {answer.reason}")
             if isinstance(answer, Unreadable):
@@ -122,7 +128,7 @@ class Workers:
             worker.item = waiting.pop()
             # A process that has just died is noticed when its answer is read.
             with contextlib.suppress(OSError):
-                worker.pipe.send(worker.item)
+                worker.pipe.send_bytes(cloudpickle.dumps(worker.item))
             started(worker.item)
 
         idle = self._workers[: len(items)]
@@ -151,8 +157,8 @@ class Workers:
 
     def _start(self) -> _Worker:
         here, there = _CONTEXT.Pipe()
-        process = _CONTEXT.Process(target=_work, args=(there, self._trainer), daemon=True)
-        with _single_threaded(), interrupts.ignored():
+        process = _CONTEXT.Process(target=_work, args=(there, cloudpickle.dumps(self._trainer)), daemon=True)
+        with _single_threaded(), _without_script(), interrupts.ignored():
             process.start()
         there.close()
         worker = _Worker(process, here)
@@ -175,6 +181,21 @@ def _single_threaded() -> Iterator[None]:
                 os.environ[name] = value
 
 
+@contextlib.contextmanager
+def _without_script() -> Iterator[None]:
+    """Let a process that is started here not import the user's script.
+
+    It would run the script again where that does not ask for its ``__name__``. What is defined in a script or notebook
+    is pickled by value, so that the process does not need it.
+    """
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
+
+
 class _Compilation(event.Listener):  # type: ignore[misc]
     """Sends None, once, when numba begins to compile: what it finds in its cache it does not compile."""
 
@@ -184,13 +205,13 @@ class _Compilation(event.Listener):  # type: ignore[misc]
     def on_start(self, event: Any) -> None:
         if not self._told:
             self._told = True
-            self._pipe.send(None)
+            self._pipe.send_bytes(pickle.dumps(None))
 
     def on_end(self, event: Any) -> None:
         pass
 
 
-def _work(pipe: Connection, trainer: Trainer) -> None:
+def _work(pipe: Connection, trainer: bytes) -> None:
     """Be a process of `Workers`."""
     # Where it is not inherited, as on Windows.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -198,20 +219,22 @@ def _work(pipe: Connection, trainer: Trainer) -> None:
     _serve(pipe, trainer)
 
 
-def _serve(pipe: Connection, trainer: Trainer) -> None:
+def _serve(pipe: Connection, pickled: bytes) -> None:
     """Answer until the other end of the pipe is closed."""
+    trainer: Trainer = pickle.loads(pickled)
     while True:
         try:
-            item = pipe.recv()
+            item = pickle.loads(pipe.recv_bytes())
         except EOFError:
             return
-        pipe.send(trainer.run(item) if isinstance(item, Task) else trainer.facts(item))
+        answer = trainer.run(item) if isinstance(item, Task) else trainer.facts(item)
+        pipe.send_bytes(cloudpickle.dumps(answer))
 
 
 def _answer(worker: _Worker) -> Any:
     """Return what a process sent; None while it compiles, how it died if it has died."""
     try:
-        return worker.pipe.recv()
+        return pickle.loads(worker.pipe.recv_bytes())
     except (EOFError, OSError):
         worker.process.join()
         return _Death(_obituary(worker.process.exitcode))

@@ -121,10 +121,10 @@ def test_a_folder_that_is_no_data_set(tmp_path, capsys):
 
 def test_a_baseline_joins_the_panel(data):
     from boostlist.cli import make_parser
-    from boostlist.cli.compare import make_plan
+    from boostlist.cli.compare import plan_of
 
     arguments = make_parser().parse_args(["compare", str(data), "--models", "linear:listnet", "--baseline", "ranksvm"])
-    plan = make_plan(arguments)
+    plan = plan_of(arguments)
     assert [model.name for model in plan.models] == ["ranksvm", "linear:listnet"]
     assert plan.baseline.name == "ranksvm"
     assert plan.metrics == ("ndcg@10", "err", "map")

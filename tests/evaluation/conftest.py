@@ -28,7 +28,7 @@ class Threads:
     class Process:
         def __init__(self, target, args, daemon):
             assert target is workers._work
-            pipe, self.trainer = args
+            pipe, self.pickled = args
             # `Workers` closes its end of the pipe, of which a process would have a copy.
             self.pipe = type(pipe)(os.dup(pipe.fileno()))
             self.exitcode = None
@@ -38,13 +38,19 @@ class Threads:
 
         def work(self):
             with contextlib.suppress(OSError), self.pipe:
-                workers._serve(self.pipe, self.trainer)
+                workers._serve(self.pipe, self.pickled)
 
         def terminate(self):
             """Do nothing: a thread ends when the other end of its pipe is closed."""
 
         def join(self, timeout=None):
             """Do nothing, for the same reason."""
+
+
+@pytest.fixture
+def threads(monkeypatch):
+    """Let comparisons run in threads of this process."""
+    monkeypatch.setattr(workers, "_CONTEXT", Threads)
 
 
 @pytest.fixture

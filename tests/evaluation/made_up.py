@@ -19,6 +19,7 @@ GRID = {
     "kernel": {"C": [1.0]},
 }
 QUERIES, FOLDS = 30, (1, 2, 3)
+LENGTHS = np.arange(200) + 5
 
 
 def made_up(path, names=NAMES, queries=QUERIES, metrics=("ndcg@10", "err"), models=None, grid=GRID) -> Outcome:
@@ -39,7 +40,7 @@ def made_up(path, names=NAMES, queries=QUERIES, metrics=("ndcg@10", "err"), mode
 
 
 def _facts(fold, queries):
-    length = np.arange(queries) + 5
+    length = LENGTHS[:queries]
     numbers = {
         "documents": int(length.sum()),
         "queries": queries,
@@ -57,6 +58,7 @@ def _facts(fold, queries):
         length=length,
         relevant=length // 3,
         best=(np.arange(queries) % 3).astype(float),
+        labels=np.zeros(int(length.sum())),
         parts={"train": numbers, "vali": numbers, "test": numbers},
     )
 
@@ -72,7 +74,8 @@ def _result(model, fold, setting, base, rng, metrics):
         test=test,
         train_seconds=0.5,
         rank_seconds=0.01,
-        documents=100,
+        documents=int(sum(LENGTHS[: len(base)])),
+        scores=rng.standard_normal(int(sum(LENGTHS[: len(base)]))),
         history={"rounds": [0.4, 0.5, 0.55 + 0.01 * fold]}
         if tree
         else {"loss": [3.0, 1.0], "gradient_norm": [1.0, 1e-9], "seconds": [0.0, 0.1]},

@@ -8,6 +8,7 @@ from boostlist.evaluation.storage import Result, Store
 from tests.test_files import flips
 
 RESULT = Result(
+    scores=np.array([0.5, -1.0, 2.0]),
     model="linear?C=1",
     fold=2,
     setting={"C": 1.0},
@@ -27,6 +28,7 @@ FACTS = FoldFacts(
     length=np.array([4, 5]),
     relevant=np.array([1, 2]),
     best=np.array([1.0, 2.0]),
+    labels=np.array([0.0, 1.0, 2.0]),
     parts={"test": {"documents": 9}},
 )
 

@@ -1,0 +1,158 @@
+"""Models from outside of the panel: estimators and functions of a user, columns of the data, runs of another system."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from boostlist.datasets import RankingData
+from boostlist.evaluation.contenders import Guest, Trained
+from boostlist.metrics import Metric
+
+
+@dataclass(frozen=True, eq=False)
+class Estimator(Guest):
+    """Any estimator in the manner of scikit-learn: a ranker, or a regressor of the labels.
+
+    It is cloned for every training. ``fit`` is given the queries if it has a parameter for them: ``qid``, ``group_id``
+    (CatBoost), or ``group``, the sizes (LightGBM); or if it routes ``qid`` (scikit-learn's metadata routing).
+    """
+
+    estimator: Any
+    learns: ClassVar[bool] = True
+
+    def fit(
+        self, setting: Mapping[str, Any], train: RankingData, vali: RankingData, metric: Metric, seed: int
+    ) -> Trained:
+        """Train a clone with the setting's parameters."""
+        from sklearn.base import clone
+
+        estimator = clone(self.estimator, safe=False)
+        parameters = {name: value for name, value in setting.items() if name != "features"}
+        if parameters:
+            estimator.set_params(**parameters)
+        estimator.fit(train.X, train.y, **_query_argument(estimator, train))
+        return Trained(lambda data: np.asarray(estimator.predict(data.X), np.float64), estimator)
+
+
+@dataclass(frozen=True, eq=False)
+class Function(Guest):
+    """A function from features to scores, such as the ``predict`` of a model that is trained already."""
+
+    function: Callable[[Any], Any]
+
+    def fit(
+        self, setting: Mapping[str, Any], train: RankingData, vali: RankingData, metric: Metric, seed: int
+    ) -> Trained:
+        """Return the function."""
+        return Trained(lambda data: np.asarray(self.function(data.X), np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class Column(Guest):
+    """Scores by one column of the data; `feature` is its name, or its number from 1."""
+
+    feature: str
+
+    def fit(
+        self, setting: Mapping[str, Any], train: RankingData, vali: RankingData, metric: Metric, seed: int
+    ) -> Trained:
+        """Find the column."""
+        index = column_index(train, self.feature)
+        return Trained(lambda data: np.asarray(data.X[:, index], np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class Run(Guest):
+    """Scores of a run file: lines ``qid Q0 docno rank score tag``, as trec_eval reads them.
+
+    A document is found by the id in its LETOR comment (``#docid = GX001``), else by its number in the query's list,
+    from 1. Documents that are not in the run come last.
+    """
+
+    path: Path
+
+    def fit(
+        self, setting: Mapping[str, Any], train: RankingData, vali: RankingData, metric: Metric, seed: int
+    ) -> Trained:
+        """Read the run."""
+        run = read_run(self.path)
+        lowest = min(run.values(), default=0.0) - 1
+        return Trained(lambda data: np.array([run.get(key, lowest) for key in document_keys(data)]))
+
+
+def column_index(data: RankingData, name: str) -> int:
+    """Return the position of a feature, by name or by number from 1.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    if name in (data.feature_names or ()):
+        return data.names.index(name)
+    if name.isdecimal() and 1 <= int(name) <= data.n_features:
+        return int(name) - 1
+    known = f" and {', '.join(data.names)}" if data.feature_names else ""
+    raise ValueError(f"there is no feature {name!r}; features are 1 to {data.n_features}{known}")
+
+
+def read_run(path: Path) -> dict[tuple[str, str], float]:
+    """Return the scores of a run by query and document.
+
+    Raises
+    ------
+    ValueError
+        If a line is none of a run, with its number.
+    """
+    scores = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        words = line.split()
+        if not words:
+            continue
+        try:
+            qid, _, document, _, score, *_ = words
+            scores[qid, document] = float(score)
+        except ValueError:
+            raise ValueError(
+                f"{path}, line {number}: a run has the words qid Q0 docno rank score tag, got {line[:60]!r}"
+            ) from None
+    return scores
+
+
+def document_keys(data: RankingData) -> list[tuple[str, str]]:
+    """Return query and id of each document: the id of its comment, else its number in the query's list."""
+    start = data.queries.start
+    places = np.arange(data.n_documents) - np.repeat(start[:-1], np.diff(start)) + 1
+    comments = [""] * data.n_documents if data.comments is None else map(str, data.comments)
+    ids = [_document_id(comment) or str(place) for comment, place in zip(comments, places, strict=True)]
+    return list(zip(data.qid.astype(str).tolist(), ids, strict=True))
+
+
+def _document_id(comment: str) -> str:
+    words = comment.replace("=", " ").split()
+    if "docid" in words[:-1]:
+        return words[words.index("docid") + 1]
+    return words[0] if words else ""
+
+
+def _query_argument(estimator: Any, train: RankingData) -> dict[str, Any]:
+    names = inspect.signature(estimator.fit).parameters
+    for name, value in (("qid", train.qid), ("group_id", train.qid), ("group", train.queries.sizes)):
+        if name in names:
+            return {name: value}
+    return {"qid": train.qid} if _routes_qid(estimator) else {}
+
+
+def _routes_qid(estimator: Any) -> bool:
+    from sklearn import get_config
+    from sklearn.utils.metadata_routing import get_routing_for_object
+
+    if not get_config().get("enable_metadata_routing") or not hasattr(estimator, "get_metadata_routing"):
+        return False
+    return "qid" in get_routing_for_object(estimator).consumes("fit", ["qid"])

@@ -1,0 +1,309 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from scipy import stats
+from sklearn.linear_model import LinearRegression, Ridge
+
+import boostlist
+from boostlist.datasets import Fold, RankingData, make_ranking, write_letor
+from boostlist.metrics import get
+from tests.evaluation import stubs  # noqa: F401 - makes the family known
+
+QUICK = {"folds": [1, 2], "metrics": ["ndcg@5", "map"], "jobs": 1}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_ranking(40, docs=6, seed=3)
+
+
+@pytest.fixture
+def found(data, threads):
+    models = {"ridge": Ridge(), "first": lambda X: X[:, 0], "second": lambda X: X[:, 1]}
+    return boostlist.compare(data, models, baseline="first", **QUICK)
+
+
+def test_any_estimator_or_function_stands_in_the_table(found, data):
+    table = found.table().set_index("model")
+    assert set(table.index) == {"ridge", "first", "second"}
+    assert found.best == found.models[0] == table["ndcg@5"].idxmax()
+    queries = found.per_query()
+    for fold in (1, 2):
+        part = found.summary.plan.source.load(fold)
+        for name, scores in (
+            ("first", part.test.X[:, 0]),
+            ("ridge", Ridge().fit(part.train.X, part.train.y).predict(part.test.X)),
+        ):
+            mine = queries[(queries["model"] == name) & (queries["fold"] == fold)]
+            np.testing.assert_allclose(mine["map"], get("map").per_query(scores, part.test.queries))
+            frame = found.scores()
+            np.testing.assert_allclose(frame.loc[frame["fold"] == fold, name], scores)
+            np.testing.assert_array_equal(frame.loc[frame["fold"] == fold, "label"], part.test.y)
+            np.testing.assert_array_equal(frame.loc[frame["fold"] == fold, "qid"], part.test.qid.astype(str))
+    assert table.loc["first", "map"] == pytest.approx(queries[queries["model"] == "first"]["map"].mean())
+    assert np.isnan(table.loc["first", "difference"])
+    assert table.loc["ridge", "difference"] == pytest.approx(
+        table.loc["ridge", "ndcg@5"] - table.loc["first", "ndcg@5"]
+    )
+
+
+def test_significance_of_two(found):
+    queries = found.per_query().pivot(index=["fold", "qid"], columns="model", values="map")
+    test = found.significance("ridge", "second", "map")
+    assert test.difference == pytest.approx((queries["ridge"] - queries["second"]).mean())
+    assert test.t_test == pytest.approx(stats.ttest_rel(queries["ridge"], queries["second"]).pvalue)
+    with pytest.raises(ValueError, match="no results of 'third'; there are of"):
+        found.significance("ridge", "third")
+    with pytest.raises(ValueError, match="err was not measured"):
+        found.significance("ridge", "first", "err")
+
+
+def test_the_table_for_papers_and_notebooks(data, threads):
+    hostile = "a_b&c|<i>$d$"
+    found = boostlist.compare(data, {hostile: lambda X: X.mean(axis=1), "mean": lambda X: -X.mean(axis=1)}, **QUICK)
+    value = f"{found.table().set_index('model').loc[hostile, 'ndcg@5']:.4f}"
+    assert rf"a\_b\&c|<i>\$d\$ & \textbf{{{value}}} & " in found.to_latex()
+    assert found.to_latex().startswith(
+        "\\begin{tabular}{lrrrr}\n\\toprule\nmodel & ndcg@5 & map & difference & $p$ \\\\\n"
+    )
+    assert f"| 1 | **a_b&c\\|\\<i\\>$d$** | **{value}** |" in found.to_markdown()
+    assert f"<td>a_b&amp;c|&lt;i&gt;$d$</td><td>{value}</td>" in found._repr_html_()
+    assert "<i>" not in found._repr_html_()
+    assert value in str(found)
+
+
+def test_figures_are_drawn_on_axes(found, data, threads):
+    matplotlib.use("agg")
+    axes = found.plot.bars()
+    widths = {
+        label.get_text(): bar.get_width() for label, bar in zip(axes.get_yticklabels(), axes.patches, strict=True)
+    }
+    table = found.table().set_index("model")
+    assert widths == {name: pytest.approx(table.loc[name, "ndcg@5"]) for name in table.index}
+    mine = Figure().add_subplot()
+    assert found.plot.ndcg(mine) is mine
+    assert [text.get_text() for text in mine.get_legend().get_texts()] == found.models
+    line = mine.get_legend().get_lines()[0]
+    assert mine.get_lines()[-1].get_color() == line.get_color()
+    curve = mine.get_lines()[-1].get_ydata()
+    assert curve[9] == pytest.approx(found.per_query().groupby("model")["ndcg@10"].mean()[found.best])
+    for name in ("differences", "ndcg_differences", "folds"):
+        assert getattr(found.plot, name)().get_xlabel()
+    assert found.plot.win_loss("ridge", "first").get_ylabel() == "ndcg@5: ridge − first"
+    with pytest.raises(ValueError, match="nothing to draw: no model of this comparison has what learning shows"):
+        found.plot.learning()
+    matplotlib.pyplot.close("all")
+
+
+def test_the_report(found, tmp_path):
+    page = found.report(tmp_path / "deep" / "report")
+    assert page.name == "report.html"
+    assert f"<b>{found.best}</b> ranks best" in page.read_text()
+    frame = pd.read_parquet(page.parent / "scores.parquet")
+    np.testing.assert_allclose(frame["ridge"], found.scores()["ridge"])
+
+
+def test_models_that_fail(data, threads):
+    found = boostlist.compare(data, {"bad": lambda X: X[:3, 0], "nan": lambda X: X[:, 0] * np.nan}, **QUICK)
+    assert "gave scores of shape (3,)" in found.failures["bad"]
+    assert "gave the score nan to document 0" in found.failures["nan"]
+    assert "no model" in str(found)
+    with pytest.raises(ValueError, match="no model has results; bad: failed: ValueError"):
+        _ = found.best
+    with pytest.raises(ValueError, match="no model has results"):
+        found.report("nowhere")
+
+
+class OwnRanker:
+    """An estimator that is not scikit-learn's, and wants the queries."""
+
+    def fit(self, X, y, qid):
+        assert len(qid) == len(y)
+        self.mean_ = X.mean(axis=0)
+        return self
+
+    def predict(self, X):
+        return X @ self.mean_
+
+
+class SizesRanker(OwnRanker):
+    def fit(self, X, y, group):
+        assert sum(group) == len(y)
+        return super().fit(X, y, y)
+
+
+def test_queries_are_given_to_those_who_ask(data, threads):
+    found = boostlist.compare(data, [OwnRanker(), SizesRanker(), LinearRegression()], **QUICK)
+    assert found.failures == {}
+    assert set(found.models) == {"OwnRanker", "SizesRanker", "LinearRegression"}
+    np.testing.assert_array_equal(found.scores()["OwnRanker"], found.scores()["SizesRanker"])
+
+
+def test_a_grid_for_an_estimator(data, threads):
+    found = boostlist.compare(data, {"ridge": Ridge()}, grid={"ridge": {"alpha": [1e-3, 1e6]}}, **QUICK)
+    results = found.results()
+    assert set(results["setting"]) == {"alpha=0.001", "alpha=1e+06"}
+    assert len(results) == 4
+
+
+@pytest.mark.parametrize(
+    ("models", "message"),
+    [
+        ([], "no models given"),
+        ([Ridge(), Ridge()], "two models are called Ridge; give them names"),
+        ([3], "3 is no model: give a name, an estimator"),
+        ({"a": "linear:listnet"}, "has its name already"),
+        (["run:nowhere.txt"], "there is no file nowhere.txt"),
+        (["catboost:YetiRang"], "did you mean catboost:YetiRank"),
+    ],
+)
+def test_models_that_are_none(data, models, message):
+    with pytest.raises(ValueError, match=message):
+        boostlist.compare(data, models)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"folds": [6]}, "data has the folds 1, 2, 3, 4, 5, not 6"),
+        ({"repeats": 0}, "repeats must be at least 1"),
+        ({"tune": 0}, "tune must be at least 1"),
+        ({"metrics": []}, "no metrics given"),
+        ({"keep_models": True}, "keep_models needs a folder"),
+        ({"data": 5}, "no data"),
+        ({"data": "nowhere"}, "there is no folder or file nowhere"),
+        ({"data": None, "repeats": 2}, "the folds are given, and cannot be repeated"),
+        ({"data": make_ranking(4, seed=1)}, "has 4 queries; at least 5"),
+    ],
+)
+def test_arguments_that_cannot_be_carried_out(data, arguments, message):
+    with pytest.raises((ValueError, OSError, TypeError), match=message):
+        boostlist.compare(**{"data": data, "models": "linear:listnet", **arguments})
+
+
+def test_data_in_many_forms(data, threads, tmp_path):
+    model = {"first": lambda X: X[:, 0]}
+    expected = boostlist.compare(data, model, **QUICK).table()["map"][0]
+    frame = data.to_frame()
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    frame.to_parquet(tmp_path / "d.parquet")
+    for form in (frame, tmp_path / "d.csv", str(tmp_path / "d.parquet")):
+        assert boostlist.compare(form, model, **QUICK).table()["map"][0] == pytest.approx(expected)
+    parts = data.split(*[0.2] * 5, seed=0)
+    folds = [Fold(k, RankingData.concat(parts[:3]), parts[3], parts[k + 2]) for k in (1, 2)]
+    given = boostlist.compare(folds, model, **QUICK)
+    tested = np.concatenate([get("map").per_query(fold.test.X[:, 0], fold.test.queries) for fold in folds])
+    assert given.table()["map"][0] == pytest.approx(tested.mean())
+
+
+def test_a_query_tested_twice_counts_once(data, threads):
+    found = boostlist.compare(
+        data, {"first": lambda X: X[:, 0], "second": lambda X: X[:, 1]}, repeats=2, metrics=["map"], jobs=1
+    )
+    queries = found.per_query()
+    assert sorted(queries["fold"].unique()) == list(range(1, 11))
+    assert len(queries) == 2 * 2 * 40
+    means = queries.groupby(["model", "qid"])["map"].mean().unstack(0)
+    test = found.significance("first", "second")
+    assert test.n_queries == 40
+    assert test.t_test == pytest.approx(stats.ttest_rel(means["first"], means["second"]).pvalue)
+    assert "Means over 40 test queries of 10 folds of data, each tested 2 times" in str(found)
+    assert found.summary.fact("length").shape == (40,)
+    firsts = [np.unique(found.summary.plan.source.load(fold).test.qid) for fold in (1, 6)]
+    assert firsts[0].tolist() != firsts[1].tolist()
+
+
+def test_a_column_of_scores_is_no_feature(data, threads):
+    frame = data.to_frame()
+    frame["theirs"] = np.arange(len(frame), dtype=float)
+
+    def look(X):
+        return np.full(len(X), X.shape[1])
+
+    found = boostlist.compare(frame, ["column:theirs", look], **QUICK)
+    assert set(found.scores()[found.models[found.models[0] == "column:theirs"]]) == {data.n_features}
+    scores = found.scores()["column:theirs"]
+    assert set(scores) <= set(frame["theirs"])
+    by_feature = boostlist.compare(frame, ["feature:theirs", "feature:1"], **QUICK)
+    np.testing.assert_array_equal(by_feature.scores()["feature:theirs"], scores)
+
+
+def test_a_run_of_another_system(data, threads, tmp_path):
+    ids = np.array([f"docid = D{i} inc = 1" for i in range(data.n_documents)])
+    path = write_letor(RankingData(data.X, data.y, data.qid, comments=ids), tmp_path / "d.txt")
+    lines = [f"{qid} Q0 D{i} 1 {data.X[i, 0]} mine" for i, qid in enumerate(data.qid) if i % 7]
+    (tmp_path / "mine.run").write_text("\n".join(lines) + "\n\n")
+    found = boostlist.compare(path, [f"run:{tmp_path / 'mine.run'}", "feature:1"], **QUICK)
+    theirs, feature = (found.scores()[name] for name in (f"run:{tmp_path / 'mine.run'}", "feature:1"))
+    missing = theirs != feature
+    assert 0 < missing.sum() < len(theirs) / 4
+    assert theirs[missing].nunique() == 1
+    assert theirs[missing].max() < theirs[~missing].min()
+
+    # Without ids, documents have their numbers in the list.
+    places = np.concatenate([np.arange(1, n + 1) for n in data.queries.sizes])
+    lines = [f"{qid} Q0 {k} 1 {x}" for qid, k, x in zip(data.qid, places, data.X[:, 0], strict=True)]
+    (tmp_path / "mine.run").write_text("\n".join(lines))
+    plain = write_letor(data, tmp_path / "plain.txt")
+    found = boostlist.compare(plain, [f"run:{tmp_path / 'mine.run'}", "feature:1"], **QUICK)
+    np.testing.assert_allclose(*(found.scores()[name] for name in found.models))
+
+    (tmp_path / "mine.run").write_text("1 Q0 D1 1 good mine")
+    found = boostlist.compare(plain, [f"run:{tmp_path / 'mine.run'}"], **QUICK)
+    assert re.search(r"mine\.run, line 1: a run has the words qid Q0 docno rank score tag", str(found))
+
+
+def test_catboost_keeps_the_trees_that_are_best_on_validation(data, threads):
+    catboost = pytest.importorskip("catboost")
+    options = {**QUICK, "folds": [1], "grid": {"catboost": {"iterations": 12, "learning_rate": 0.3, "depth": 2}}}
+    found = boostlist.compare(data, "catboost:QueryRMSE", **options)
+    (result,) = found.summary.entries[0].chosen
+    fold = found.summary.plan.source.load(1)
+    parameters = {"loss_function": "QueryRMSE", "iterations": 12, "learning_rate": 0.3, "depth": 2, "random_seed": 0}
+    model = catboost.CatBoost({**parameters, "verbose": False, "allow_writing_files": False, "thread_count": 1})
+    model.fit(catboost.Pool(fold.train.X, fold.train.y, group_id=fold.train.qid))
+    values = [get("ndcg@5").mean(model.predict(fold.vali.X, ntree_end=k), fold.vali.queries) for k in range(1, 13)]
+    np.testing.assert_allclose(result.history["rounds"], values)
+    assert result.chosen_rounds == int(np.argmax(values)) + 1
+    expected = model.predict(fold.test.X, ntree_end=result.chosen_rounds)
+    np.testing.assert_allclose(found.scores()["catboost:QueryRMSE"], expected)
+
+
+def test_chosen_models_are_kept(data, threads, tmp_path):
+    options = {**QUICK, "out": tmp_path, "keep_models": True, "grid": {"linear": {"C": [0.1, 10]}}}
+    models = ["linear:listnet", Ridge()]
+    found = boostlist.compare(data, models, **options)
+    saved = sorted(path.name for path in (tmp_path / "models").iterdir())
+    assert len(saved) == 2 * 2
+    linear = boostlist.load(tmp_path / "models" / next(name for name in saved if "listnet.fold1" in name))
+    part = found.summary.plan.source.load(1).test
+    scores = found.scores()
+    np.testing.assert_allclose(linear.predict(part.X), scores.loc[scores["fold"] == 1, "linear:listnet"])
+    # Going on, what has its model is not trained again.
+    for path in (tmp_path / "models").glob("*listnet.fold1*"):
+        path.unlink()
+    boostlist.compare(data, models, **options)
+    assert sorted(path.name for path in (tmp_path / "models").iterdir()) == saved
+
+
+def test_a_script_without_a_guard_and_with_classes_of_its_own(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import boostlist\n"
+        "from boostlist.datasets import make_ranking\n"
+        "print('started')\n"
+        "class Mine:\n"
+        "    def fit(self, X, y): return self\n"
+        "    def predict(self, X): return X[:, 0]\n"
+        "print(boostlist.compare(make_ranking(20, docs=5, seed=1), [Mine()], folds=[1], jobs=1).best)\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert done.stdout == "started\nMine\n"
