@@ -54,6 +54,9 @@ class Traits:
     sampled
         Whether gradient and value are means over random draws, which are a pure function of scores and seed. Invariance
         under shifts and under another order of rows then holds on average over the draws.
+    step
+        Largest Newton step for which the diagonal can be trusted, in units of the scores unless `Loss.steps` has
+        another: boosters raise the diagonal to |gradient| / step. Infinite where no bound is needed.
     cost
         Cost of a call for a query of n documents with G grades, after binding.
     """
@@ -64,6 +67,7 @@ class Traits:
     hessp: bool = False
     conservative: bool = True
     sampled: bool = False
+    step: float = np.inf
     cost: str = "n"
 
 
@@ -141,6 +145,10 @@ class Loss(ABC):
     def bind(self, queries: Queries) -> BoundLoss:
         """Do the label-only work for these queries, and return value and derivatives as functions of scores."""
 
+    def steps(self, queries: Queries) -> float | FloatArray:
+        """Return the largest Newton step, for all documents or for each, in units of the scores."""
+        return self.traits.step
+
     def with_grades(self, grades: tuple[float, ...]) -> Loss:
         """Return the loss with this label set, if it has one - a parameter ``grades`` - and none was given.
 
@@ -150,8 +158,15 @@ class Loss(ABC):
         known = any(field.name == "grades" for field in fields(self))
         return replace(self, grades=grades) if known and self.grades is None else self  # type: ignore[attr-defined,call-arg]
 
-    def objective(self, scale: float | Literal["auto"] = "auto") -> Objective:
-        """Return this loss as an objective for LightGBM and XGBoost with a chosen scale.
+    def objective(
+        self,
+        scale: float | Literal["auto"] = "auto",
+        *,
+        step: float | Literal["auto"] = "auto",
+        subsample_queries: float = 1.0,
+        seed: int = 0,
+    ) -> Objective:
+        """Return this loss as an objective for LightGBM and XGBoost with chosen settings.
 
         Parameters
         ----------
@@ -159,8 +174,15 @@ class Loss(ABC):
             Factor on gradient and Hessian. It changes no Newton step, but decides how the hosts' ``lambda`` and minimal
             Hessian in a leaf bite. ``"auto"`` makes the mean of the positive diagonal entries 1 at scores of 0, as for
             squared error, so that the hosts' default parameters suit.
+        step
+            Largest step of a leaf before the learning rate, in units of the scores; in a sum it holds for every term.
+            ``inf`` bounds nothing. ``"auto"`` is what the loss declares, `Traits.step`.
+        subsample_queries
+            Share of the queries that each round sees.
+        seed
+            Seed of these samples.
         """
-        return plugins.objective(self, scale=scale)
+        return plugins.objective(self, scale=scale, step=step, subsample_queries=subsample_queries, seed=seed)
 
     def __call__(self, a: Any, b: Any, weight: Any = None, group: Any = None) -> tuple[AnyArray, AnyArray]:
         """Serve as a custom objective: ``(preds, Dataset)``, ``(preds, DMatrix)`` or ``(y, preds, weight, group)``."""

@@ -64,6 +64,7 @@ class Sum(Loss):
             hessp=all(t.hessp for t in traits),
             conservative=all(t.conservative for t in traits),
             sampled=any(t.sampled for t in traits),
+            step=min(t.step for t in traits),
             cost=max((t.cost for t in traits), key=lambda cost: _COSTS.index(cost) if cost in _COSTS else len(_COSTS)),
         )
 

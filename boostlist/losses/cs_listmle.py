@@ -337,7 +337,7 @@ class CsListMLE(CompiledLoss):
     weights: Literal["ndcg", "grade"] = "ndcg"
     gain: Gain = "exp2"
 
-    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, cost="n")
+    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, step=4.0, cost="n")
     loop = staticmethod(_cs_listmle)
     hessp_loop = staticmethod(_cs_listmle_hessp)
     stage_loop = staticmethod(_cs_listmle_stages)

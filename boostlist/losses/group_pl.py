@@ -118,7 +118,7 @@ class GroupPL(Loss):
     def traits(self) -> Traits:
         """Only the mean, which is linear, keeps the likelihood convex."""
         mean = self.aggregation == "mean"
-        return Traits(diag="exact" if mean else "heuristic", convex=mean, shift_invariant=True, hessp=mean, cost="n")
+        return Traits(diag="exact" if mean else "heuristic", convex=mean, hessp=mean, step=4.0, cost="n")
 
     def bind(self, queries: Queries) -> BoundLoss:
         """Bind the Plackett-Luce likelihood to the groups."""

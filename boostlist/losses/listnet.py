@@ -87,7 +87,7 @@ def _cross_entropy_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-d
 class CrossEntropy(CompiledLoss):
     """Common part: the loops, for targets given in proportion."""
 
-    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, cost="n")
+    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, step=4.0, cost="n")
     loop = staticmethod(_cross_entropy)
     hessp_loop = staticmethod(_cross_entropy_hessp)
 

@@ -55,7 +55,7 @@ from boostlist.losses.weights import (
 )
 
 if TYPE_CHECKING:
-    from boostlist._typing import IntArray
+    from boostlist._typing import FloatArray, IntArray
     from boostlist.queries import Queries
 
 # A larger b is taken for infinite.
@@ -88,9 +88,14 @@ class WpLL(CompiledLoss):
     gain: Gain = "exp2"
     grades: Grades = None
 
-    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, cost="n G")
+    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, step=16.0, cost="n G")
     loop = staticmethod(markov_loops.wpll)
     hessp_loop = staticmethod(markov_loops.wpll_hessp)
+
+    def steps(self, queries: Queries) -> FloatArray:
+        """Return `Traits.step` in units of 1 / (gamma n): a score enters times gamma a(v), which is up to gamma n."""
+        n = np.repeat(queries.sizes, queries.sizes)
+        return np.asarray(self.traits.step / (self.gamma * n))
 
     def __post_init__(self) -> None:
         check_choice("weights", self.weights, StageWeights)
@@ -137,9 +142,20 @@ class WUB(CompiledLoss):
     gain: Gain = "exp2"
     grades: Grades = None
 
-    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, cost="n^2")
+    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, step=4.0, cost="n^2")
     loop = staticmethod(markov_loops.wub)
     hessp_loop = staticmethod(markov_loops.wub_hessp)
+
+    def steps(self, queries: Queries) -> FloatArray:
+        """Return `Traits.step` in units of 1 / gamma."""
+        gamma = self._gamma(queries)
+        by_query = np.divide(self.traits.step, gamma, out=np.full_like(gamma, np.inf), where=gamma > 0)
+        return np.repeat(by_query, queries.sizes)
+
+    def _gamma(self, queries: Queries) -> FloatArray:
+        if self.gamma == "pairs":
+            return pair_scale("pairs", queries, self.gain, self.grades, tied=True)
+        return np.full(queries.n_queries, float(self.gamma))
 
     def __post_init__(self) -> None:
         check_choice("weights", self.weights, PairWeights)
@@ -155,10 +171,7 @@ class WUB(CompiledLoss):
         """Return b, gamma, kappa and W."""
         b = len(label_set(queries, self.grades)) - 1.0
         kappa = pair_scale(self.normalize, queries, self.gain, self.grades, tied=True)
-        if self.gamma == "pairs":
-            gamma = pair_scale("pairs", queries, self.gain, self.grades, tied=True)
-        else:
-            gamma = np.full(queries.n_queries, float(self.gamma))
+        gamma = self._gamma(queries)
         if b > _CONTINUOUS:
             c, factor = 0.0, 2.0
         elif b > 0:

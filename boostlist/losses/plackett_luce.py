@@ -244,7 +244,7 @@ class PlackettLuce(CompiledLoss):
     ties: Ties = "breslow"
 
     reverse: ClassVar[bool] = False
-    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, cost="n")
+    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, step=4.0, cost="n")
     loop = staticmethod(_plackett_luce)
     hessp_loop = staticmethod(_plackett_luce_hessp)
     stage_loop = staticmethod(_plackett_luce_stages)
