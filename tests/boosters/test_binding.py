@@ -108,7 +108,7 @@ def test_changed_data_is_bound_again(data, change):
     at_zero = bound.gradient_hessian(np.zeros(9))[1]
     scale = 1 / at_zero[at_zero > 0].mean()
     np.testing.assert_allclose(after[0], scale * gradient, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(after[1], np.maximum(scale * diag, 1e-6 * scale * diag.mean()), rtol=1e-5)
+    np.testing.assert_allclose(after[1], scale * np.maximum(diag, np.abs(gradient) / 4), rtol=1e-5)
 
 
 @pytest.mark.parametrize("data", [lightgbm_data, xgboost_data])
@@ -168,7 +168,28 @@ def test_unequal_weights_multiply_gradient_and_diagonal():
     gradient, diag = objective(LABELS, SCORES, weight, SIZES)
     plain_gradient, plain_diag = objective(LABELS, SCORES, None, SIZES)
     np.testing.assert_allclose(gradient, weight * plain_gradient, rtol=1e-6)
-    np.testing.assert_allclose(diag, np.maximum(weight * plain_diag, 1e-6 * (weight * plain_diag).mean()), rtol=1e-5)
+    np.testing.assert_allclose(diag, weight * plain_diag, rtol=1e-5)
+
+
+@pytest.mark.parametrize("loss", [ListMLE(), Pointwise()])
+def test_what_weighs_nothing_leaves_no_trace(loss):
+    """Neither gradient nor Hessian, nor a share in scale or floor of the others."""
+    weight = np.repeat([0.0, 2.0, 1.0], SIZES)
+    gradient, diag = loss(LABELS, SCORES, weight, SIZES)
+    np.testing.assert_array_equal(gradient[:3], 0)
+    np.testing.assert_array_equal(diag[:3], 0)
+    alone = loss(LABELS[3:].copy(), SCORES[3:], weight[3:], SIZES[1:])
+    np.testing.assert_array_equal((gradient[3:], diag[3:]), alone)
+
+
+def test_weights_that_are_all_0_are_refused():
+    for call in (
+        lambda: ListMLE()(LABELS, SCORES, np.zeros(9), SIZES),
+        lambda: ListMLE()(SCORES, lightgbm_data(weight=np.zeros(9))),
+        lambda: ListMLE()(SCORES, xgboost_data(weight=np.zeros(3))),
+    ):
+        with pytest.raises(ValueError, match="all weights are 0, so there is nothing to learn"):
+            call()
 
 
 @pytest.mark.parametrize(
