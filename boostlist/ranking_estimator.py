@@ -149,16 +149,29 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
         return queries
 
     def _checked_features(self, X: Any, missing: Literal["refuse", "keep"], reset: bool) -> Any:
-        checked = validate_data(
-            self,
-            without_qid(X),
-            reset=reset,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            ensure_all_finite=False,
-        )
+        checked = X
+        if reset or not self._is_as_trained(X):
+            checked = validate_data(
+                self,
+                without_qid(X),
+                reset=reset,
+                accept_sparse="csr",
+                dtype=(np.float64, np.float32),
+                ensure_all_finite=False,
+            )
         _refuse_non_finite(checked, missing, getattr(self, "feature_names_in_", None))
         return checked
+
+    def _is_as_trained(self, X: Any) -> bool:
+        """Whether X is an array that scikit-learn would hand back as it is: its checks cost more than a list."""
+        return (
+            type(X) is np.ndarray
+            and X.ndim == 2
+            and X.dtype in (np.float64, np.float32)
+            and X.shape[0] > 0
+            and X.shape[1] == self.n_features_in_
+            and not hasattr(self, "feature_names_in_")
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

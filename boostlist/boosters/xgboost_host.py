@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import xgboost as xgb
@@ -199,10 +200,17 @@ def train_distributed(job: DistributedJob) -> Any:
     return xgb_dask.train(job.client, params, dtrain, job.rounds, verbose_eval=False, **options)["booster"]
 
 
+_threads: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+"""Threads that a booster was told of: telling it again makes it configure itself anew, at a third of a prediction."""
+
+
 def predict(booster: Any, X: Any, contributions: bool, n_jobs: int | None) -> FloatArray:
     """Return raw scores or contributions."""
-    if n_jobs is not None:
+    if n_jobs is not None and _threads.get(booster) != n_jobs:
         booster.set_param({"nthread": n_jobs})
+        _threads[booster] = n_jobs
+    if isinstance(X, np.ndarray) and not contributions:  # a DMatrix takes longer to make than a short list to score
+        return np.asarray(booster.inplace_predict(X, predict_type="margin"), np.float64)
     result = booster.predict(prepared(X), output_margin=not contributions, pred_contribs=contributions)
     return np.asarray(result, np.float64)
 

@@ -62,10 +62,29 @@ def test_predict_uses_the_threads_asked_for(data, monkeypatch):
     monkeypatch.setattr(lgb.Booster, "predict", lambda *a, **k: asked.update(k) or predict(*a, **k))
     fitted("lightgbm", data, n_jobs=1).predict(data[0])
     assert asked["num_threads"] == 1
-    ranker = fitted("xgboost", data, n_jobs=1)
-    ranker.booster_.set_param({"nthread": 2})
-    ranker.predict(data[0])
-    assert '"nthread":"1"' in ranker.booster_.save_config().replace(" ", "")
+    ranker = fitted("xgboost", data, n_jobs=2)
+    for n_jobs in (1, 2):
+        ranker.set_params(n_jobs=n_jobs).predict(data[0])
+        assert f'"nthread":"{n_jobs}"' in ranker.booster_.save_config().replace(" ", "")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_of_arrays_are_those_of_a_dmatrix(dtype, data):
+    """Also where features are missing and the booster starts from elsewhere than 0."""
+    X = data[0].astype(dtype)
+    X[::5, 0] = np.nan
+    ranker = TreeRanker("listnet", backend="xgboost", min_child_weight=1e-3, base_score=0.5).fit(
+        X, data[1], group=SIZES
+    )
+    expected = ranker.booster_.predict(xgb.DMatrix(X), output_margin=True)
+    np.testing.assert_array_equal(ranker.predict(X), expected)
+
+
+@pytest.mark.parametrize("backend", HOSTS)
+@pytest.mark.parametrize("columns", [3, 5])
+def test_arrays_of_another_width_are_refused(backend, columns, data):
+    with pytest.raises(ValueError, match=f"X has {columns} features"):
+        fitted(backend, data).predict(np.zeros((2, columns)))
 
 
 @pytest.mark.parametrize("backend", HOSTS)
