@@ -237,6 +237,22 @@ class Stages(NamedTuple):
     B: FloatArray
 
 
+class LongLoops(NamedTuple):
+    """Loops for long lists, tried before the others, and the tables that they read.
+
+    They take one argument more than `CompiledLoss.loop` and `CompiledLoss.hessp_loop`: ``done``, by query, where they
+    put True. What they leave is left to the others.
+    """
+
+    loop: Callable[..., None]
+    hessp_loop: Callable[..., None] | None
+    tables: Any
+
+
+LONG = 128
+"""Documents from which on a list is long, the shortest at which `LongLoops` were measured to be worth a look."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CompiledLoss(Loss):
     """A loss given by compiled loops over queries and the tables that they read.
@@ -282,6 +298,10 @@ class CompiledLoss(Loss):
         """Return the queries that contribute nothing whatever the scores: loops are spared these."""
         return np.empty(0, np.int64)
 
+    def long_loops(self, queries: Queries, tables: Any) -> LongLoops | None:
+        """Return loops for lists of `LONG` documents or more, if there are any that scale better."""
+        return None
+
     def bind(self, queries: Queries) -> BoundLoss:
         """Compute the tables for these queries."""
         return _BoundLoops(self, queries)
@@ -306,21 +326,32 @@ class _BoundLoops(BoundLoss):
         idle[loss.idle(queries, self._tables)] = True
         active = np.flatnonzero(~idle)
         self._active = Lists(frozen(active), queries.start, queries.weight)
-        self._active_rows = np.concatenate(([0], np.cumsum(queries.sizes[active])))
         self._idle_rows = np.flatnonzero(np.repeat(idle, queries.sizes))
+        long = active[queries.sizes[active] >= LONG]
+        self._long_loops = loss.long_loops(queries, self._tables) if long.size else None
+        self._long = long
 
-    def _over(self, active: slice, loop: Callable[..., None], *args: Any) -> None:
-        """Run a loop over some of the active queries, on all threads."""
-        query = self._active.query[active]
+    def _over(self, query: IntArray, loop: Callable[..., None], *args: Any) -> None:
+        """Run a loop over some queries, on all threads."""
         over_queries(
-            lambda lo, hi: loop(self._active._replace(query=query[lo:hi]), *args, self._tables),
-            self._active_rows[active.start : active.stop + 1],
+            lambda lo, hi: loop(self._active._replace(query=frozen(query[lo:hi])), *args),
+            np.concatenate(([0], np.cumsum(self.queries.sizes[query]))),
         )
+
+    def _over_active(self, loop: Callable[..., None], long_loop: Callable[..., None] | None, *args: Any) -> None:
+        """Run the loop for long lists over these, and the other over all that are left."""
+        query = self._active.query
+        if long_loop is not None and self._long_loops is not None:
+            done = np.zeros(self.queries.n_queries, np.bool_)
+            self._over(self._long, long_loop, *args, self._long_loops.tables, done)
+            query = query[~done[query]]
+        if query.size:
+            self._over(query, loop, *args, self._tables)
 
     def evaluate(self, f: FloatArray, need: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         out = Outputs(np.zeros(self.queries.n_queries), np.empty_like(f), np.empty_like(f))
         out.gradient[self._idle_rows] = out.diag[self._idle_rows] = 0.0
-        self._over(slice(0, len(self._active.query)), self.loss.loop, frozen(f), need, out)
+        self._over_active(self.loss.loop, self._long_loops and self._long_loops.loop, frozen(f), need, out)
         return out
 
     def hessp(self, f: ArrayLike) -> Callable[[ArrayLike], FloatArray]:
@@ -332,7 +363,8 @@ class _BoundLoops(BoundLoss):
         def product(v: ArrayLike) -> FloatArray:
             out = np.empty_like(scores)
             out[self._idle_rows] = 0.0
-            self._over(slice(0, len(self._active.query)), loop, scores, self.queries.scores(v), out)
+            long_loop = self._long_loops and self._long_loops.hessp_loop
+            self._over_active(loop, long_loop, scores, self.queries.scores(v), out)
             return out
 
         return product
@@ -346,8 +378,8 @@ class _BoundLoops(BoundLoss):
         def product(lo: int, hi: int, X: FloatArray) -> FloatArray:
             S = np.zeros_like(X)
             A, B = np.zeros((2, stage[hi] - stage[lo], X.shape[1]))
-            active = slice(*np.searchsorted(self._active.query, (lo, hi)))
-            self._over(active, loop, scores, Stages(lo, frozen(X), S, A, B))
+            query = self._active.query[slice(*np.searchsorted(self._active.query, (lo, hi)))]
+            self._over(query, loop, scores, Stages(lo, frozen(X), S, A, B), self._tables)
             cross: FloatArray = A.T @ B
             return np.asarray(S.T @ S - cross - cross.T)
 

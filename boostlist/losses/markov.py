@@ -25,8 +25,9 @@ Labels enter by their number alone. Where they are continuous, b is infinite: th
     l = sum_{i<j} W_ij [ log( 2 cosh(gamma d) ) - gamma sign(y_i - y_j) d ]
 
 the logistic loss of 2 gamma d for an ordered pair. More than 1,000 labels count as continuous: .1 % in curvature.
-O(n^2), with one exp per document. Tied pairs pull together; as the pair weights of table 9 that contain a difference of
-grades are 0 for them, they count under ``weights="uniform"`` only. On lists of one grade both losses pull together.
+O(n) for long lists (`long_lists`), a double loop over short ones. Tied pairs pull together; as the pair weights of
+table 9 that contain a difference of grades are 0 for them, they count under ``weights="uniform"`` only. On lists of one
+grade both losses pull together.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ import numpy as np
 from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain
 from boostlist.losses import markov_loops
-from boostlist.losses.base import CompiledLoss, Traits
+from boostlist.losses.base import CompiledLoss, LongLoops, Traits
+from boostlist.losses.difference_sums import profile
+from boostlist.losses.long_lists import LongPairs, all_pairs, all_pairs_hessp, graded_pairs, graded_pairs_hessp
 from boostlist.losses.markov_loops import WpLLTables, WUBTables
 from boostlist.losses.weights import (
     Grades,
@@ -142,7 +145,7 @@ class WUB(CompiledLoss):
     gain: Gain = "exp2"
     grades: Grades = None
 
-    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, step=4.0, cost="n^2")
+    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, step=4.0, cost="n")
     loop = staticmethod(markov_loops.wub)
     hessp_loop = staticmethod(markov_loops.wub_hessp)
 
@@ -185,3 +188,20 @@ class WUB(CompiledLoss):
     def idle(self, queries: Queries, tables: WUBTables) -> IntArray:
         """Return the queries without pairs or without an ideal DCG; with a single label in L, all."""
         return np.flatnonzero(tables.kappa == 0)
+
+    def long_loops(self, queries: Queries, tables: WUBTables) -> LongLoops:
+        """Return loops that sum over boxes of scores."""
+        pairs = LongPairs(
+            pair=0.5,
+            profile=profile(tables.c),
+            E0=np.log(2 * (1 + tables.c)),
+            E2=1 / (1 + tables.c),
+            constant=np.log(tables.factor / 2),
+            gamma=tables.gamma,
+            kappa=tables.kappa,
+            V=tables.W,
+            levels=tables.levels,
+        )
+        if tables.W.alpha * tables.W.beta > 0:
+            return LongLoops(all_pairs, all_pairs_hessp, pairs)
+        return LongLoops(graded_pairs, graded_pairs_hessp, pairs)

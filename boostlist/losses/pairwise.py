@@ -10,7 +10,8 @@ is kappa times 1, y_i - y_j, R_i - R_j or (R_i - R_j)(eta_i - eta_j), with R = a
 eta = 1 / log(1 + pi) for the label position pi; kappa is 1, 1/N, 1/#pairs (the query normalisation of Qin et al.,
 *Query-level loss functions for information retrieval* (2008), eq. 16-18) or 1/DCG_max, with DCG_max = sum R eta in
 ideal order. Each V is a sum of at most four products of a term of i and a term of j. Hence quadratic and exponential
-loss cost O(n), the hinges O(n log n), only the logistic loss O(n^2); `pairwise_loops`, `pairwise_hinge` derive this.
+loss cost O(n), the hinges O(n log n), the logistic loss O(n) from some hundred documents on and a double loop below;
+`pairwise_loops`, `pairwise_hinge` and `long_lists` derive this.
 
 Queries of a single grade contribute nothing, nor do queries whose kappa has the denominator 0.
 """
@@ -22,10 +23,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from boostlist.arrays import frozen
 from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain
 from boostlist.losses import pairwise_hinge, pairwise_loops
-from boostlist.losses.base import CompiledLoss, Traits
+from boostlist.losses.base import CompiledLoss, LongLoops, Traits
+from boostlist.losses.difference_sums import profile
+from boostlist.losses.long_lists import LongPairs, graded_pairs, graded_pairs_hessp
 from boostlist.losses.pairwise_hinge import HingeTables
 from boostlist.losses.pairwise_loops import PairTables
 from boostlist.losses.targets import grade_targets
@@ -139,9 +143,24 @@ class PairwiseLogistic(Pairwise):
     Tran, Phung, Venkatesh: Learning rank functionals: an empirical study. 2011. Tables 3 and 9.
     """
 
-    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, cost="n^2")
+    traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, cost="n")
     loop = staticmethod(pairwise_loops.logistic)
     hessp_loop = staticmethod(pairwise_loops.logistic_hessp)
+
+    def long_loops(self, queries: Queries, tables: PairTables) -> LongLoops:
+        """Return loops that sum over boxes of scores."""
+        pairs = LongPairs(
+            pair=0.19,
+            profile=profile(1.0),
+            E0=np.log(4),
+            E2=0.5,
+            constant=0.0,
+            gamma=frozen(np.ones(queries.n_queries)),
+            kappa=frozen(tables.kappa / 2),
+            V=tables.V,
+            levels=tables.levels,
+        )
+        return LongLoops(graded_pairs, graded_pairs_hessp, pairs)
 
 
 @dataclass(frozen=True, kw_only=True)

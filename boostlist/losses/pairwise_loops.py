@@ -1,4 +1,4 @@
-r"""Loops of the smooth pairwise losses: quadratic and exponential in O(n), logistic in O(n^2).
+r"""Loops of the smooth pairwise losses: quadratic and exponential in O(n), logistic as a double loop for short lists.
 
 The weight of a pair y_i > y_j is V_ij = kappa (alpha + A_i - A_j)(beta + B_i - B_j), see `weights.pair_weights`.
 Multiplied out it is a sum of at most four products of a term of i and a term of j, so sums over all lower grades need

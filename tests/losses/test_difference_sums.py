@@ -1,0 +1,178 @@
+"""Sums over all pairs by boxes: against 50-digit arithmetic, and long lists of every loss that uses them."""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+
+from boostlist import Queries
+from boostlist.losses import WUB, PairwiseLogistic
+from boostlist.losses.difference_sums import CURVATURES, VALUES, GradedSums, all_sums, graded_sums, profile
+from boostlist.losses.weights import Factors
+
+# Such that no list is too short.
+ALWAYS = 1e12
+
+
+def exact_functions(u, c):
+    """E, E' and E'' as Decimals, in the precision of the context."""
+    r = (-abs(u)).exp()
+    whole = 1 + 2 * c * r + r * r
+    slope = (1 - r * r) / whole
+    return abs(u) + whole.ln(), slope if u >= 0 else -slope, 2 * r * (c * (1 + r * r) + 2 * r) / whole**2
+
+
+def exact_sums(x, w, c):
+    with localcontext() as context:
+        context.prec = 50
+        x, w, c = [Decimal(float(v)) for v in x], [Decimal(float(v)) for v in w], Decimal(c)
+        sums = [[Decimal(0)] * len(x) for _ in range(3)]
+        for i, xi in enumerate(x):
+            for xj, wj in zip(x, w, strict=True):
+                for total, value in zip(sums, exact_functions(xi - xj, c), strict=True):
+                    total[i] += wj * value
+        return np.array([[float(v) for v in row] for row in sums])
+
+
+def score_sets(rng, n):
+    for spread in (1e-3, 1.0, 30.0, 2e4):
+        yield f"spread {spread:g}", rng.uniform(0, spread, n)
+    yield "clusters", rng.choice([0.0, 3.7, 900.0, 2e4], n) + 1e-6 * rng.normal(size=n)
+    yield "ties", rng.integers(0, 4, n).astype(float)
+    yield "two points", rng.choice([-1e4, 1e4], n)
+    yield "one point", np.full(n, 3.0)
+
+
+@pytest.mark.parametrize("c", [1.0, 0.25, 0.0])
+@pytest.mark.parametrize("tolerance", [1e-12, 1e-6])
+def test_sums_keep_the_tolerance(c, tolerance):
+    rng = np.random.default_rng(0)
+    n = 30
+    for name, x in score_sets(rng, n):
+        w = rng.normal(size=n)
+        out = np.empty((3, n))
+        assert all_sums(ALWAYS, x, w, profile(c, tolerance), VALUES, CURVATURES, out)
+        error = np.abs(out - exact_sums(x, w, c)).max(1) / np.abs(w).sum()
+        assert error[0] <= tolerance * (1 + np.ptp(x)), name
+        assert error[1:].max() <= tolerance, name
+
+
+def test_a_looser_tolerance_is_less_work():
+    assert profile(1.0, 1e-6).matrix.size < profile(1.0).matrix.size / 2
+
+
+def test_scores_too_far_apart_are_left_to_the_double_loop():
+    assert not all_sums(ALWAYS, np.array([0.0, 1e9]), np.ones(2), profile(1.0), 0, 2, np.empty((3, 2)))
+
+
+@pytest.mark.parametrize("grades", [2, 5, 40])
+@pytest.mark.parametrize("spread", [2.0, 200.0])
+def test_sums_over_other_grades(grades, spread):
+    rng = np.random.default_rng(1)
+    n = 60
+    y = np.sort(rng.integers(0, grades, n))
+    y = np.unique(y, return_inverse=True)[1]
+    bounds = np.append(np.flatnonzero(np.diff(y, prepend=-1)), n)
+    x, w = spread * rng.normal(size=n), rng.normal(size=n)
+    A, B = (np.cumsum(rng.random(y[-1] + 1)) for _ in range(2))
+    for alpha, beta in ((0.0, 0.0), (0.5, 2.0)):
+        out, total = np.empty((3, n)), np.empty((2, y[-1] + 1))
+        sums = GradedSums(out, out, *total)
+        assert graded_sums(ALWAYS, x, w, bounds, Factors(alpha, beta, A, B), profile(1.0), 0, 2, sums)
+        V = (alpha + np.abs(A[y][:, None] - A[y])) * (beta + np.abs(B[y][:, None] - B[y])) * (y[:, None] != y) * w
+        d = x[:, None] - x
+        expected = (
+            np.logaddexp(d, 0) + np.logaddexp(-d, 0),
+            np.tanh(d / 2),
+            0.5 / np.cosh(np.clip(d, -400, 400) / 2) ** 2,
+        )
+        scale = np.abs(V).sum(1).max() * (1 + np.ptp(x))
+        np.testing.assert_allclose(out, [(V * K).sum(1) for K in expected], rtol=0, atol=1e-12 * scale)
+        for found, part in zip(total, (y[:, None] > y, y[:, None] < y), strict=True):
+            np.testing.assert_allclose(found[y], (V * part).sum(1), rtol=1e-12, atol=1e-13 * scale)
+
+
+def pair_matrices(loss, y, f):
+    """Weights of pairs i, j with y_i > y_j, or of all pairs i < j, from the definition of table 9."""
+    n = len(y)
+    a = 2.0**y - 1
+    R = a / (2 * a.max() + 1)
+    eta = 1 / np.log1p(1 + (y[:, None] < y).sum(1))
+    V = {
+        "uniform": np.ones((n, n)),
+        "grade": y[:, None] - y,
+        "gain": R[:, None] - R,
+        "dcg": (R[:, None] - R) * (eta[:, None] - eta),
+    }[loss.weights]
+    return np.where(y[:, None] > y, V, 0.0), f[:, None] - f
+
+
+def check(loss, y, f, value, gradient, curvature):
+    """Compare with a value, a gradient and a matrix of curvatures by pair, symmetric with zeros on the diagonal."""
+    bound = loss.bind(Queries.from_sizes(y, [len(y)]))
+    found, slope = bound.value_gradient(f)
+    scale = np.abs(gradient).max()
+    np.testing.assert_allclose(found, value, rtol=1e-10)
+    np.testing.assert_allclose(slope, gradient, rtol=1e-9, atol=1e-11 * scale)
+    again, diag = bound.gradient_hessian(f)
+    np.testing.assert_allclose(again, slope, rtol=1e-12, atol=1e-13 * scale)
+    np.testing.assert_allclose(diag, curvature.sum(1), rtol=1e-9, atol=1e-11 * scale)
+    v = np.random.default_rng(2).normal(size=len(y))
+    product = curvature.sum(1) * v - curvature @ v
+    np.testing.assert_allclose(bound.hessp(f)(v), product, rtol=1e-8, atol=1e-11 * np.abs(product).max())
+
+
+LENGTHS = {"short": 50, "long": 900}
+
+
+@pytest.mark.parametrize("weights", ["uniform", "grade", "gain", "dcg"])
+@pytest.mark.parametrize("n", LENGTHS.values(), ids=LENGTHS)
+@pytest.mark.parametrize("spread", [1.5, 20.0])
+def test_pairwise_logistic(weights, n, spread):
+    rng = np.random.default_rng(3)
+    y, f = rng.integers(0, 5, n).astype(float), spread * rng.normal(size=n) + 1000
+    loss = PairwiseLogistic(weights=weights, normalize=None)
+    V, d = pair_matrices(loss, y, f)
+    p = 0.5 - 0.5 * np.tanh(d / 2)
+    curvature = V * p * (1 - p)
+    check(loss, y, f, (V * np.logaddexp(0, -d)).sum(), (V * p).sum(0) - (V * p).sum(1), curvature + curvature.T)
+
+
+@pytest.mark.parametrize("weights", ["uniform", "grade", "gain", "dcg"])
+@pytest.mark.parametrize("n", LENGTHS.values(), ids=LENGTHS)
+def test_wub(weights, n):
+    rng = np.random.default_rng(4)
+    y, f = rng.integers(0, 4, n).astype(float), 2 * rng.normal(size=n)
+    loss, gamma = WUB(weights=weights, normalize=None, gamma=0.6), 0.6
+    W, d = pair_matrices(loss, y, f)
+    W, d = W + W.T, gamma * d
+    if weights == "uniform":
+        W = 1 - np.eye(n)
+    sign, whole = np.sign(y[:, None] - y), 1 + 3 * np.cosh(d)
+    value = np.triu(W * (np.log(4 * whole) - sign * d), 1).sum()
+    gradient = gamma * (W * (3 * np.sinh(d) / whole - sign)).sum(1)
+    check(loss, y, f, value, gradient, gamma**2 * W * 3 * (3 + np.cosh(d)) / whole**2)
+
+
+@pytest.mark.parametrize("loss", [PairwiseLogistic(), WUB()], ids=repr)
+def test_a_list_of_100_000_documents(loss):
+    """The sums of a sample of documents, one by one."""
+    rng = np.random.default_rng(5)
+    n = 100_000
+    y, f = rng.integers(0, 3, n).astype(float), rng.normal(size=n)
+    bound = loss.bind(Queries.from_sizes(y, [n]))
+    gradient, diag = bound.gradient_hessian(f)
+    for i in rng.choice(n, 5, replace=False):
+        d, sign = f[i] - f, np.sign(y[i] - y)
+        if isinstance(loss, WUB):
+            slope = 2 * np.sinh(d) / (1 + 2 * np.cosh(d)) - sign
+            bend = 2 * (2 + np.cosh(d)) / (1 + 2 * np.cosh(d)) ** 2
+            bend[i] = 0
+            V = np.ones(n)
+        else:
+            V = np.abs(2.0 ** y[i] - 2.0**y) / 7
+            slope, bend = np.tanh(d / 2) / 2 - sign / 2, 0.25 / np.cosh(d / 2) ** 2
+        np.testing.assert_allclose(gradient[i], V @ slope / n, rtol=1e-9)
+        np.testing.assert_allclose(diag[i], V @ bend / n, rtol=1e-9)
