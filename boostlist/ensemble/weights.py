@@ -8,7 +8,7 @@ over queries of at least two documents, since only differences within a query or
 
     f(x) = sum_k w_k f_k(x) / s_k,      w_k >= 0,  sum_k w_k = 1.
 
-Fitted weights minimise a listwise loss, CS-ListMLE, on data that the members were not trained on. With Z the members'
+Fitted weights minimise a listwise loss, ListMLE, on data that the members were not trained on. With Z the members'
 scores there in units of spread, t the size at which the loss of t times their mean is least, and K members,
 
     F(v) = sum_q u_q loss_q(Z w) + 1/2 |v|^2,      w = (t/K) (1 + v) >= 0.
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boostlist._typing import FloatArray
-from boostlist.losses import BoundLoss, CsListMLE
+from boostlist.losses import BoundLoss, ListMLE
 from boostlist.losses.base import Curvature
 from boostlist.queries import Queries
 from boostlist.solvers import Limits, MatrixDesign, Problem, follow, newton
@@ -65,7 +65,7 @@ def fitted_weights(Z: FloatArray, queries: Queries) -> FloatArray:
     """
     counted = queries.weight > 0
     rows = np.repeat(counted, queries.sizes)
-    bound = CsListMLE().bind(Queries.from_sizes(queries.labels[rows], queries.sizes[counted], queries.weight[counted]))
+    bound = ListMLE().bind(Queries.from_sizes(queries.labels[rows], queries.sizes[counted], queries.weight[counted]))
     mean = Z[rows].mean(axis=1, keepdims=True)
     w = _non_negative(Z[rows] * (_best_size(mean, bound) / Z.shape[1]), bound)
     # Where every member is worse than none, there is nothing to choose between them.

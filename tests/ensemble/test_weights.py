@@ -8,7 +8,7 @@ from scipy.optimize import minimize, minimize_scalar
 
 from boostlist import LinearRanker, Queries
 from boostlist.ensemble.weights import fitted_weights, spread
-from boostlist.losses import CsListMLE
+from boostlist.losses import ListMLE
 from tests.ensemble.data import EVAL, TRAIN, VALI, fitted, tree
 
 
@@ -22,7 +22,7 @@ def scores(columns, seed=0, sizes=(6, 9, 4, 8, 12, 1, 7)):
 
 def minimum(Z, queries):
     """Return the weights by their definition, with SciPy's optimisers."""
-    bound, n = CsListMLE().bind(queries), Z.shape[1]
+    bound, n = ListMLE().bind(queries), Z.shape[1]
     t = minimize_scalar(lambda t: 0.5e-3 * t**2 + bound.value(t * Z.mean(axis=1)), options={"xtol": 1e-10}).x
     t = t if t > 0 else 1.0
     found = minimize(
