@@ -1,18 +1,87 @@
-"""Data frames with a column for the query."""
+"""Data frames of any library, read through narwhals: pandas, polars, pyarrow tables and others.
+
+Within boostlist a data frame is one of pandas with NumPy's numbers and pandas' categories: what both hosts read alike.
+Others are turned into it, column by column; columns of pandas that are so already are not copied.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from boostlist._typing import AnyArray
 
 QID = "qid"
 
 
-def qid_column(X: Any) -> Any:
+def as_frame(X: Any) -> nw.DataFrame[Any] | None:
+    """Return X for narwhals if it is a data frame, else None.
+
+    Raises
+    ------
+    TypeError
+        If its rows have yet to be computed.
+    """
+    if not hasattr(type(X), "columns"):
+        return None
+    found = nw.from_native(X, pass_through=True)
+    if isinstance(found, nw.LazyFrame):
+        raise TypeError(f"the rows of this {type(X).__name__} are not computed yet; call collect() or compute() first")
+    return found if isinstance(found, nw.DataFrame) else None
+
+
+def qid_column(X: Any) -> AnyArray | None:
     """Return the column ``qid`` of a data frame, else None."""
-    return X[QID] if QID in getattr(X, "columns", ()) else None
+    frame = as_frame(X)
+    return None if frame is None or QID not in frame.columns else frame.get_column(QID).to_numpy()
 
 
 def without_qid(X: Any) -> Any:
-    """Return X without a column ``qid``."""
-    columns = getattr(X, "columns", ())
-    return X[[column for column in columns if column != QID]] if QID in columns else X
+    """Return the other columns of a data frame as `to_pandas` does; anything else as it is."""
+    frame = as_frame(X)
+    return X if frame is None else to_pandas(frame, [name for name in frame.columns if name != QID])
+
+
+def to_pandas(frame: nw.DataFrame[Any], names: Sequence[str]) -> pd.DataFrame:
+    """Return columns as a data frame of pandas with NumPy's numbers, missing ones as nan, and categories.
+
+    Raises
+    ------
+    ValueError
+        If a column is neither a number nor a category; the message names it.
+    """
+    import pandas as pd
+
+    native = frame.to_native()
+    if not isinstance(native, pd.DataFrame):
+        return pd.DataFrame({name: _column(frame.get_column(name)) for name in names}, columns=list(names), copy=False)
+    found = native[list(names)]
+    plain = np.dtype | pd.CategoricalDtype | pd.SparseDtype
+    foreign = [name for name in names if not isinstance(native[name].dtype, plain)]
+    if foreign:
+        found = found.copy(deep=False)
+        for name in foreign:
+            found[name] = _column(frame.get_column(name))
+    return found
+
+
+def _column(series: nw.Series[Any]) -> Any:
+    import pandas as pd
+
+    kind = series.dtype
+    if kind.is_float() or kind.is_integer():
+        return series.to_numpy()
+    if kind.is_numeric() or kind == nw.Boolean:
+        return series.cast(nw.Float64).to_numpy() if kind != nw.Boolean or series.null_count() else series.to_numpy()
+    if isinstance(kind, nw.Enum):
+        return pd.Categorical(series.to_list(), categories=list(kind.categories))
+    if kind == nw.Categorical:
+        # The values that occur, in order: polars would name those of every other column too.
+        return pd.Categorical(series.to_list())
+    raise ValueError(f"column {series.name!r} is {kind}, not numeric; make it a number or a category, or leave it out")

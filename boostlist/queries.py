@@ -218,7 +218,7 @@ def query_boundaries(qid: ArrayLike) -> IntArray:
         row = int(heads[1:][codes[heads[1:]] <= seen[:-1]][0])
         raise ValueError(
             f"qid {ids[row : row + 1].tolist()[0]!r} reappears at row {row} after rows of another query; the rows of a "
-            'query must be adjacent. Sort first: order = np.argsort(qid, kind="stable"), then use X[order], y[order], '
-            "qid[order]"
+            'query must be adjacent. Sort first: order = np.argsort(qid, kind="stable"), then take X[order], or with '
+            "pandas X.iloc[order], and y and qid likewise"
         )
     return np.append(heads, len(ids)).astype(np.int64)

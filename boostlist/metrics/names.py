@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import MISSING, fields
 from typing import Any
 
+from boostlist.checks import did_you_mean
 from boostlist.metrics.base import Metric
 from boostlist.metrics.binary import MAP, MRR, Precision, Recall
 from boostlist.metrics.correlation import KendallTau, SpearmanRho
@@ -24,7 +25,7 @@ def get(name: str, **parameters: Any) -> Metric:
     Parameters
     ----------
     name
-        Name of the metric, and after an @ the number of ranks that count; without it the whole list does.
+        Name of the metric in any case, and after an @ the number of ranks that count; without it the whole list does.
     **parameters
         Conventions that differ from the metric's defaults.
 
@@ -39,11 +40,10 @@ def get(name: str, **parameters: Any) -> Metric:
     >>> metrics.get("ndcg@10", empty="skip").name
     'ndcg@10'
     """
-    prefix, at, cut = name.partition("@")
+    prefix, at, cut = name.lower().partition("@")
     if prefix not in registry:
-        raise ValueError(
-            f"there is no metric {name!r}; known are {', '.join(registry)}, most with a cut-off as in ndcg@10"
-        )
+        known = f"known are {', '.join(registry)}, most with a cut-off as in ndcg@10"
+        raise ValueError(f"there is no metric {name!r}; {did_you_mean(prefix, registry, known)}")
     metric = registry[prefix]
     k = {field.name: field for field in fields(metric)}.get("k")
     if k is None:

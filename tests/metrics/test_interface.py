@@ -28,6 +28,11 @@ def test_every_metric_is_named():
     assert {name.partition("@")[0] for name in NAMES} == set(metrics.registry)
 
 
+def test_names_in_any_case():
+    assert metrics.get("NDCG@10") == metrics.get("ndcg@10")
+    assert metrics.get("KendallTau") == metrics.get("kendalltau")
+
+
 def test_get_passes_conventions_on():
     assert metrics.get("ndcg@10", gain=[0, 1, 3], empty="skip") == metrics.NDCG(10, gain=(0.0, 1.0, 3.0), empty="skip")
     assert metrics.NDCG(10) != metrics.DCG(10)
@@ -36,7 +41,8 @@ def test_get_passes_conventions_on():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("ndgc@10", r"there is no metric 'ndgc@10'; known are dcg, ndcg"),
+        ("ndgc@10", r"there is no metric 'ndgc@10'; did you mean ndcg"),
+        ("zzz", r"there is no metric 'zzz'; known are dcg, ndcg"),
         ("ndcg@", r"the cut-off in 'ndcg@' must be a whole number of at least 1, as in ndcg@10"),
         ("ndcg@0", r"must be a whole number of at least 1"),
         ("ndcg@ten", r"must be a whole number of at least 1"),
