@@ -87,7 +87,7 @@ def whole_queries(start: IntArray, rows: int) -> Iterator[tuple[int, int]]:
     first, queries = 0, len(start) - 1
     while first < queries:
         last = int(np.searchsorted(start, start[first] + rows, side="right")) - 1
-        last = min(max(last, first + 1), queries)
+        last = max(last, first + 1)
         yield first, last
         first = last
 

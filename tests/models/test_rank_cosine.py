@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
+from scipy.sparse import csr_matrix
 
 from boostlist import RankCosineRanker
-from boostlist.models.rank_cosine import _Candidates
+from boostlist.models import rank_cosine as module
+from boostlist.models.rank_cosine import _Candidates, _Products
 from tests.models.data import lists
 
 
@@ -68,6 +70,60 @@ def test_every_stage_takes_the_best_feature_and_step(seed):
         H = H + alpha * h[:, k]
 
 
+PSI = {
+    "identity": lambda y: y,
+    "exp": np.exp,
+    "sigmoid": lambda y: 1 / (1 + np.exp(-y)),
+    "position": lambda y: np.exp([-1.0 - np.sum(y > each) for each in y]),
+    (2.0, 0.5): lambda y: 2 * y + 0.5,
+}
+PHI = {
+    "identity": lambda f: f,
+    "exp": lambda f: np.exp(0.5 * f) ** 2,
+    "sigmoid": lambda f: 1 / (1 + np.exp(-f)),
+    (2.0, 0.5): lambda f: 2 * f + 0.5,
+}
+
+
+@pytest.mark.parametrize(
+    ("psi", "phi"), [(psi, "identity") for psi in PSI] + [("identity", phi) for phi in PHI] + [("exp", "exp")]
+)
+@pytest.mark.parametrize("kind", [np.asarray, csr_matrix])
+def test_maps_of_labels_and_scores(psi, phi, kind, monkeypatch):
+    """Eq. 6 by its definition after each stage, and no step of any feature is better."""
+    monkeypatch.setattr(module, "_BLOCK_ROWS", 15)
+    X, y, qid = lists(2, sizes=(6, 8, 9, 5))
+    y[qid == 3] = 0
+    weight = np.array([1.0, 2.0, 0.5, 3.0])
+    ranker = RankCosineRanker(n_stages=3, psi=psi, phi=phi).fit(kind(X), y, qid=qid, sample_weight=weight)
+
+    def loss(f):
+        total = 0.0
+        for q in range(4):
+            g, u = PSI[psi](y[qid == q]), PHI[phi](f[qid == q])
+            if g.any():
+                total += weight[q] / 2 * (1 - (g @ u / np.linalg.norm(g) / np.linalg.norm(u) if u.any() else 0.0))
+        return total
+
+    h, H = scaled(X), np.zeros(len(y))
+    losses = stage_losses(ranker)
+    assert losses[0] == pytest.approx(loss(H))
+    tried = np.concatenate([-np.logspace(-3, 1, 200), np.logspace(-3, 1, 200)])
+    for feature, alpha, reached in zip(ranker.stages_, ranker.alphas_, losses[1:], strict=True):
+        best = min(loss(H + step * column) for column in h.T for step in tried)
+        H = H + alpha * h[:, feature]
+        assert reached == pytest.approx(loss(H), rel=1e-9)
+        assert reached <= best + 1e-4
+    np.testing.assert_allclose(ranker.predict(kind(X)), H, atol=1e-12)
+
+
+def test_scores_may_be_large_under_exp():
+    y = np.array([3.0, 2.0, 1.0, 0.0])
+    ranker = RankCosineRanker(phi="exp", psi="exp", n_stages=40).fit(1e6 * y[:, None], y, group=[4])
+    assert stage_losses(ranker)[-1] < 1e-12
+    assert np.argsort(-ranker.predict(1e6 * y[:, None])).tolist() == [0, 1, 2, 3]
+
+
 def candidates(seed, sizes, features=3, weight=None):
     """Return scores so far, candidates h, normalised labels g and the five numbers of each query and candidate."""
     rng = np.random.default_rng(seed)
@@ -79,7 +135,7 @@ def candidates(seed, sizes, features=3, weight=None):
     def by_query(*columns):
         return np.array([[a[query == q] @ b[query == q] for a, b in columns] for q in range(len(sizes))])
 
-    numbers = _Candidates(
+    numbers = _Products(
         gH=by_query((g, H)),
         HH=by_query((H, H)),
         gh=by_query(*((g, column) for column in h.T)),
@@ -125,7 +181,7 @@ def test_the_iterated_eq_13_ends_where_the_derivative_vanishes():
 def test_the_line_search_finds_the_minimum_where_eq_13_has_none(seed):
     weight = [1.0, 0.5, 3.0]
     H, h, g, query, numbers = candidates(seed, (6, 9, 5), weight=weight)
-    found = numbers._search()
+    found = _Candidates.best_steps(numbers)
     for step, column in zip(found, h.T, strict=True):
         size = np.linalg.norm(H) / np.linalg.norm(column)
         tried = size * np.array([0, *(sign * 10.0**e for e in np.arange(-4, 1.1, 0.5) for sign in (-1, 1))])
@@ -142,7 +198,7 @@ def test_the_line_search_finds_the_minimum_where_eq_13_has_none(seed):
 def test_the_better_of_both_steps_is_taken():
     for seed in range(12):
         H, h, g, query, numbers = candidates(seed, (6, 9, 5))
-        best, fixed, searched = numbers.best_steps(), numbers._fixed_point(), numbers._search()
+        best, fixed, searched = numbers.best_steps(), numbers._fixed_point(), _Candidates.best_steps(numbers)
         for a, f, s, column in zip(best, fixed, searched, h.T, strict=True):
             losses = {step: total_loss(H + step * column, g, query, np.ones(3)) for step in (a, f, s)}
             assert losses[a] <= min(losses.values()) + 1e-12
@@ -182,6 +238,8 @@ def test_errors_and_an_early_end():
         RankCosineRanker(n_stages=0).fit(X, y, qid=qid)
     with pytest.raises(ValueError, match="no document is relevant"):
         RankCosineRanker().fit(X, 0 * y, qid=qid)
+    with pytest.raises(ValueError, match="phi must be one of 'identity', 'exp', 'sigmoid'"):
+        RankCosineRanker(phi="cube").fit(X, y, qid=qid)
     ranker = RankCosineRanker(n_stages=50).fit(y[:, None], y, qid=qid)
     assert ranker.n_iter_ == 1
     assert ranker.convergence_.message == "no feature lowers the loss any further"
