@@ -1,173 +1,141 @@
-"""Test NDCG of tree ensembles, boostlist's objectives beside those built into the hosts, with one protocol for all.
+"""Do boostlist's rankers win? Test NDCG@10 beside the hosts' own objectives and CatBoost, one protocol for all.
 
-Five folds; each model is chosen on validation NDCG@10 from num_leaves 7, 15, 31 at learning rate 0.05, at most 400
-rounds, early stopping after 50; all other parameters are the defaults of `TreeRanker`, for host objectives the host's.
-A family ("built in", "boostlist") is the model of it with the best validation NDCG@10, fold by fold. NDCG has gain
-2^y - 1, a query without relevant documents scores 0, ties are in row order. Intervals hold 95 % of 2,000 bootstrap
-samples of the test queries; those of differences are paired.
+Five folds, learning rate 0.05, at most 500 rounds, early stopping after 50 on validation NDCG@10. A single model is
+chosen on validation: 7, 15 or 31 leaves (CatBoost: depth 3, 4 or 6), splits drawn at random or not (LightGBM:
+extra_trees; XGBoost: half of the features at a split or all). The first seed chooses; figures are means over three.
+Other parameters are `TreeRanker`'s defaults, which for a host's own objective are the host's. A bag is the sum of 8
+models in units of their spread: 7 and 15 leaves (depth 3 and 4), each with extra_trees and four seeds. `TreeRanker()`
+and `EnsembleRanker()` choose nothing but their number of rounds.
 
-    python benchmarks/quality.py [--sets sample OHSUMED MQ2008] [--data ../shared/data] [--all]
+NDCG has gain 2^y - 1, a query without relevant documents scores 0, ties are in row order. Intervals are bootstrap
+intervals of the mean over queries; p-values are of Fisher's randomization test over the queries of all real sets
+together (OHSUMED25 has OHSUMED's queries and takes no part), with Holm's correction for the number of rivals.
 
-With --all, boostlist's other losses stand beside the families.
+    python benchmarks/quality.py --results FOLDER [--data FOLDER] [--sets OHSUMED MQ2008 MQ2007 OHSUMED25 sample]
+
+`--data` (or the variable BOOSTLIST_DATA) is the folder that holds the real sets. Every training is stored under
+`--results` when it ends; the same command goes on from there.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import time
+import itertools
+import os
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from study import Setting, Study
 
 import boostlist
-from boostlist import TreeRanker, metrics
-from boostlist.datasets import load_folds, sample_folder
-from boostlist.losses import registry
+from boostlist.evaluation.significance import holm, mean_interval, randomization
 
-LEAVES, ROUNDS, PATIENCE, RATE = (7, 15, 31), 400, 50, 0.05
-CUTS = (1, 3, 5, 10)
-FAMILIES = {
-    "built in": [("lightgbm", "lambdarank"), ("lightgbm", "rank_xendcg"), ("xgboost", "rank:ndcg")],
-    "boostlist": [
-        ("lightgbm", "cs_listmle"),
-        ("lightgbm", "listmle"),
-        ("lightgbm", "weighted_pl"),
-        ("lightgbm", "pairwise_logistic"),
-        ("xgboost", "cs_listmle"),
-    ],
+SEEDS, BAG_SEEDS = (0, 1, 2), (0, 1, 2, 3)
+SETS = ("OHSUMED", "MQ2008", "MQ2007", "OHSUMED25", "sample")
+POOLED = ("OHSUMED", "MQ2008", "MQ2007")
+
+Values = Mapping[str, Mapping[str, Any]]
+"""Test NDCG@10 by query, by model and set."""
+
+
+def grid(**axes: Any) -> list[Setting]:
+    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+
+
+GRIDS = {
+    "lightgbm": grid(num_leaves=(7, 15, 31), extra_trees=(False, True)),
+    "xgboost": grid(num_leaves=(7, 15, 31), colsample_bynode=(1.0, 0.5)),
+    "catboost": grid(depth=(3, 4, 6)),
 }
-BESIDE = {"CatBoost": ["YetiRank", "QueryRMSE"]}
-CRITERION = metrics.NDCG(10)
+BAGS = {
+    "lightgbm": grid(num_leaves=(7, 15), extra_trees=(True,)),
+    "catboost": grid(depth=(3, 4)),
+}
+SINGLE = (
+    "lightgbm:lambdarank",
+    "lightgbm:rank_xendcg",
+    "xgboost:rank:ndcg",
+    "catboost:QueryRMSE",
+    "catboost:YetiRank",
+    "catboost:YetiRank:mode=NDCG",
+)
+BAGGED = ("lightgbm:lambdarank", "catboost:YetiRank")
 
 
-def tree_candidates(fold: Any, backend: str, objective: str) -> list[tuple[float, Any]]:
-    """Return validation NDCG@10 and test scores for each number of leaves."""
-    results = []
-    for leaves in LEAVES:
-        ranker = TreeRanker(
-            objective, backend=backend, n_estimators=ROUNDS, learning_rate=RATE, num_leaves=leaves, n_jobs=1
+def rivals() -> dict[str, Callable[[Study, str], Any]]:
+    """Return what boostlist's defaults are measured against: test NDCG@10 by query, given the study and the set."""
+    singles = {
+        model: lambda study, name, model=model: study.single(name, model, GRIDS[model.partition(":")[0]], SEEDS)
+        for model in SINGLE
+    }
+    bags = {
+        f"bag of {model}": lambda study, name, model=model: study.sum(
+            name, [(model, setting, seed) for setting in BAGS[model.partition(":")[0]] for seed in BAG_SEEDS]
         )
-        ranker.fit(
-            fold.train.X,
-            fold.train.y,
-            fold.train.qid,
-            eval_set=[(fold.vali.X, fold.vali.y, fold.vali.qid)],
-            early_stopping_rounds=PATIENCE,
-        )
-        results.append((max(ranker.evals_result_["valid_0"]["ndcg@10"]), ranker.predict(fold.test.X)))
-    return results
+        for model in BAGGED
+    }
+    return singles | bags
 
 
-def catboost_candidates(fold: Any, loss: str) -> list[tuple[float, Any]]:
-    import catboost
-
-    train, vali = (catboost.Pool(d.X, d.y, group_id=d.qid) for d in (fold.train, fold.vali))
-    results = []
-    for leaves in LEAVES:
-        model = catboost.CatBoost(
-            {
-                "loss_function": loss,
-                "eval_metric": "NDCG:top=10;type=Exp",
-                "iterations": ROUNDS,
-                "learning_rate": RATE,
-                "grow_policy": "Lossguide",
-                "max_leaves": leaves,
-                "early_stopping_rounds": PATIENCE,
-                "thread_count": 1,
-                "random_seed": 0,
-                "verbose": False,
-                "allow_writing_files": False,
-            }
-        )
-        model.fit(train, eval_set=vali)
-        results.append((CRITERION.mean(model.predict(fold.vali.X), fold.vali.queries), model.predict(fold.test.X)))
-    return results
+def ours() -> dict[str, Callable[[Study, str], Any]]:
+    """Return boostlist's defaults."""
+    tree = f"lightgbm:{boostlist.TreeRanker().objective}"
+    return {
+        label: lambda study, name, model=model: study.single(name, model, [{}], SEEDS)
+        for label, model in {"TreeRanker()": tree, "EnsembleRanker()": "ensemble"}.items()
+    }
 
 
-def per_query(scores: Any, data: Any) -> Any:
-    """Return NDCG at each cut-off for each query."""
-    return np.column_stack([metrics.NDCG(k).per_query(scores, data.queries) for k in CUTS])
+def print_means(values: Values, sets: Sequence[str]) -> None:
+    """Print mean NDCG@10 of every model on every set, with the half width of its interval."""
+    print(f"\n| | {' | '.join(sets)} |\n|{' --- |' * (len(sets) + 1)}")
+    for label, by_set in values.items():
+        cells = []
+        for name in sets:
+            low, high = mean_interval(by_set[name])
+            cells.append(f"{by_set[name].mean():.4f} ± {(high - low) / 2:.3f}".replace("0.", "."))
+        print(f"| {label} | {' | '.join(cells)} |")
 
 
-def interval(values: Any) -> tuple[float, float]:
-    rng = np.random.default_rng(0)
-    means = values[rng.integers(0, len(values), (2_000, len(values)))].mean(axis=1)
-    return tuple(np.quantile(means, [0.025, 0.975]))
-
-
-def run(name: str, folder: Path, others: list[str]) -> tuple[Any, Any]:
-    """Print the table of a set and return NDCG@10 by query of both families."""
-    print(f"\n## {name}\n\n| model | N@1 | N@3 | N@5 | N@10 | 95 % interval of N@10 | seconds |\n|{' --- |' * 7}")
-    chosen: dict[str, list[tuple[float, Any]]] = {}
-    folds = list(load_folds(folder))
-
-    def row(model: str, values: Any, seconds: float | None) -> None:
-        low, high = interval(values[:, -1])
-        cells = " | ".join(f"{v:.4f}" for v in values.mean(axis=0))
-        print(
-            f"| {model} | {cells} | {low:.3f} to {high:.3f} | {'' if seconds is None else f'{seconds:.0f}'} |",
-            flush=True,
-        )
-
-    def evaluate(model: str, family: str | None, candidates: Any) -> None:
-        begin, parts = time.perf_counter(), []
-        for i, fold in enumerate(folds):
-            vali, scores = max(candidates(fold), key=lambda pair: pair[0])
-            parts.append(per_query(scores, fold.test))
-            if family is not None:
-                best = chosen.setdefault(family, [(-1.0, None)] * len(folds))
-                if vali > best[i][0]:
-                    best[i] = (vali, parts[-1])
-        row(model, np.concatenate(parts), time.perf_counter() - begin)
-
-    for family, members in FAMILIES.items():
-        for backend, objective in members:
-            evaluate(
-                f"{backend} {objective}",
-                family,
-                lambda fold, backend=backend, objective=objective: tree_candidates(fold, backend, objective),
-            )
-    for objective in others:
-        evaluate(
-            f"lightgbm {objective}",
-            None,
-            lambda fold, objective=objective: tree_candidates(fold, "lightgbm", objective),
-        )
-    if importlib.util.find_spec("catboost"):
-        for loss in BESIDE["CatBoost"]:
-            evaluate(f"CatBoost {loss}", None, lambda fold, loss=loss: catboost_candidates(fold, loss))
-    values = {family: np.concatenate([part for _, part in best]) for family, best in chosen.items()}
-    for family, v in values.items():
-        row(f"**{family}, chosen on validation**", v, None)
-    built_in, ours = values["built in"][:, -1], values["boostlist"][:, -1]
-    low, high = interval(ours - built_in)
-    print(f"\nboostlist - built in, N@10: {(ours - built_in).mean():+.4f} (95 % interval {low:+.4f} to {high:+.4f})")
-    return built_in, ours
+def print_differences(values: Values, sets: Sequence[str], label: str) -> None:
+    """Print by how much a model is ahead of the others on each set, in the mean of the sets, and over all queries."""
+    others = [other for other in values if other != label]
+    differences = {other: [values[label][name] - values[other][name] for name in sets] for other in others}
+    pooled = {other: np.concatenate(parts) for other, parts in differences.items()}
+    p = holm([randomization(d, np.zeros_like(d)) for d in pooled.values()])
+    print(f"\n| {label} against | {' | '.join(sets)} | mean of sets | all queries | p (Holm) |")
+    print(f"|{' --- |' * (len(sets) + 4)}")
+    for other, corrected in zip(others, p, strict=True):
+        means = [d.mean() for d in differences[other]]
+        figures = [*means, float(np.mean(means)), pooled[other].mean()]
+        cells = " | ".join(f"{figure:+.4f}".replace("0.", ".") for figure in figures)
+        print(f"| {other} | {cells} | {corrected:.4f} |")
 
 
 def main() -> None:
-    root = Path(__file__).parents[1]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", nargs="+", default=["OHSUMED", "MQ2008", "sample"])
-    parser.add_argument("--data", type=Path, default=root.parent / "shared" / "data")
-    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--data", type=Path, default=os.environ.get("BOOSTLIST_DATA"))
+    parser.add_argument("--sets", nargs="+", default=list(SETS))
+    parser.add_argument("--models", nargs="+", help="beginnings of the models to train and show; all by default")
     options = parser.parse_args()
     boostlist.set_threads(1)
-    headline = {objective for _, objective in FAMILIES["boostlist"]}
-    others = [loss for loss in registry if loss not in headline] if options.all else []
-    results = {}
-    for name in options.sets:
-        folder = sample_folder() if name == "sample" else options.data / name
-        if not folder.is_dir():
-            print(f"\n{name}: not here, left out")
-            continue
-        results[name] = run(name, folder, others)
-    real = [name for name in results if name != "sample"]
-    if real:
-        means = np.array([[part.mean() for part in results[name]] for name in real])
-        print(f"\nMean over {', '.join(real)}: built in {means[:, 0].mean():.4f}, boostlist {means[:, 1].mean():.4f}")
+    study = Study(options.results, None if options.data is None else Path(options.data))
+    sets = [name for name in options.sets if study.has(name)]
+    models = {
+        label: model
+        for label, model in (rivals() | ours()).items()
+        if not options.models or label.startswith(tuple(options.models))
+    }
+    by_set = {name: {label: model(study, name) for label, model in models.items()} for name in sets}
+    values = {label: {name: by_set[name][label] for name in sets} for label in models}
+    print_means(values, sets)
+    pooled = [name for name in sets if name in POOLED]
+    for label in ours():
+        if pooled and label in values:
+            print_differences(values, pooled, label)
 
 
 if __name__ == "__main__":
