@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from boostlist import EnsembleRanker, metrics
+from boostlist import metrics
 from boostlist.datasets import Fold, RankingData, load_folds, make_ranking, sample_folder
 from boostlist.evaluation.panel import parse
-from boostlist.evaluation.storage import write_atomically
 from boostlist.evaluation.training import features
+from boostlist.files import write
 
 ROUNDS, PATIENCE, RATE = 500, 50, 0.05
 CRITERION = metrics.NDCG(10)
@@ -69,7 +69,7 @@ class Study:
             path.parent.mkdir(parents=True, exist_ok=True)
             content = io.BytesIO()
             np.savez(content, **_train(model, setting, seed, self.folds(name)[fold])._asdict())
-            write_atomically(path, content.getvalue())
+            write(path, content.getvalue())
         with np.load(path) as stored:
             return Trained(stored["vali"], stored["test"], float(stored["seconds"]))
 
@@ -146,25 +146,21 @@ def _folds(name: str, data: Path | None) -> Iterable[Fold]:
 def _train(model: str, setting: Setting, seed: int, fold: Fold) -> Trained:
     train, vali, test = features(fold, setting)
     begin = time.perf_counter()
-    fitted = (_catboost if model.startswith("catboost:") else _ranker)(model, setting, seed, train, vali)
+    scores = (_catboost if model.startswith("catboost:") else _ranker)(model, setting, seed, train, vali)
     seconds = time.perf_counter() - begin
-    return Trained(fitted.predict(vali.X), fitted.predict(test.X), seconds)
+    return Trained(scores(vali), scores(test), seconds)
 
 
 def _ranker(name: str, setting: Setting, seed: int, train: RankingData, vali: RankingData) -> Any:
-    watched = {"eval_set": [(vali.X, vali.y, vali.qid)], "early_stopping_rounds": PATIENCE}
-    if name == "ensemble":
-        return EnsembleRanker(random_state=seed, n_jobs=1).fit(train.X, train.y, qid=train.qid, **watched)
     (model,) = parse(name)
-    setting = {key: value for key, value in setting.items() if key != "features"}
-    fixed = dict(model.estimator_options())
-    if model.kind != "tree":
-        return model.make(fixed | setting, seed).fit(train.X, train.y, qid=train.qid)
-    ranker = model.make({"n_estimators": ROUNDS, "learning_rate": RATE} | fixed | setting, seed)
-    return ranker.fit(train.X, train.y, qid=train.qid, **watched)
+    fixed = {"tree": {"n_estimators": ROUNDS, "learning_rate": RATE}}.get(model.kind, {})
+    stopping = {"early_stopping_rounds": PATIENCE} if model.stops else {}
+    axes = fixed | stopping | model.estimator_options() | dict(setting)
+    return model.fit(axes, train, vali, CRITERION, seed).scores
 
 
 def _catboost(name: str, setting: Setting, seed: int, train: RankingData, vali: RankingData) -> Any:
+    """Train with CatBoost's own early stopping; `boostlist compare` grows all trees, which takes far longer."""
     import catboost
 
     parameters = {
@@ -179,7 +175,8 @@ def _catboost(name: str, setting: Setting, seed: int, train: RankingData, vali: 
         "allow_writing_files": False,
     }
     pools = [catboost.Pool(data.X, data.y, group_id=data.qid) for data in (train, vali)]
-    return catboost.CatBoost(parameters | dict(setting)).fit(pools[0], eval_set=pools[1])
+    fitted = catboost.CatBoost(parameters | dict(setting)).fit(pools[0], eval_set=pools[1])
+    return lambda data: fitted.predict(data.X)
 
 
 def _spread(scores: Any, queries: Any) -> float:
