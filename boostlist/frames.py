@@ -85,3 +85,18 @@ def _column(series: nw.Series[Any]) -> Any:
         # The values that occur, in order: polars would name those of every other column too.
         return pd.Categorical(series.to_list())
     raise ValueError(f"column {series.name!r} is {kind}, not numeric; make it a number or a category, or leave it out")
+
+
+def refuse_infinite(X: pd.DataFrame) -> None:
+    """Raise a ValueError that names the first infinite number in a data frame."""
+    for i, name in enumerate(X.columns):
+        column = X.iloc[:, i]
+        if column.dtype.kind != "f":
+            continue
+        values = column.to_numpy()
+        found = np.flatnonzero(np.isinf(values))
+        if found.size:
+            raise ValueError(
+                f"X is {values[found[0]]} in row {found[0]}, feature {name!r}; features must be finite or missing: "
+                "replace it first"
+            )

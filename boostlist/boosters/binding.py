@@ -133,13 +133,13 @@ class _Entry:
         self.lists: Lists
         self.bound: OrderedDict[Hashable, Any] = OrderedDict()
 
-    def follow(self, fields: Fields) -> Lists:
+    def follow(self, call: Call) -> Lists:
         """Return the lists, made anew if the data has changed; what was bound to the old ones is forgotten."""
-        if self.fields is None or not self.fields.same_as(fields):
+        if self.fields is None or not self.fields.same_as(call.fields):
             self.fields = None
             self.bound.clear()
-            self.lists = _lists(fields)
-            self.fields = fields.copy()
+            self.lists = _lists(call)
+            self.fields = call.fields.copy()
         return self.lists
 
     def get(self, key: Hashable) -> Any:
@@ -153,8 +153,30 @@ class _Entry:
             self.bound.popitem(last=False)
 
 
-def _lists(fields: Fields) -> Lists:
-    return Lists.of(Queries.from_sizes(fields.labels, fields.sizes), fields.weight)
+def _lists(call: Call) -> Lists:
+    _refuse_cut_queries(call.owner)
+    labels, sizes, weight = call.fields
+    return Lists.of(Queries.from_sizes(labels, sizes), weight)
+
+
+def _refuse_cut_queries(owner: Any) -> None:
+    """Raise a ValueError for a part of a LightGBM Dataset that has some but not all documents of a query.
+
+    ``lgb.cv`` draws folds by rows for every objective that is not its own ranking one.
+    """
+    rows = getattr(owner, "used_indices", None)
+    if rows is None or not is_instance(owner, "lightgbm", "Dataset"):
+        return
+    sizes = np.asarray(owner.reference.get_group())
+    query = np.searchsorted(np.cumsum(sizes), rows, side="right")
+    count = np.bincount(query, minlength=len(sizes))
+    cut = np.flatnonzero((count > 0) & (count < sizes))
+    if cut.size:
+        raise ValueError(
+            f"the lightgbm.Dataset has {count[cut[0]]} of the {sizes[cut[0]]} documents of query {cut[0]}, and "
+            f"{cut.size - 1:,} other queries are cut too. lgb.cv draws folds by rows: pass "
+            "folds=boostlist.model_selection.QueryKFold(5).split(X, y, qid)"
+        )
 
 
 _lock = threading.RLock()  # re-entrant: a data set may be collected, and so forgotten, while the lock is held
@@ -181,8 +203,8 @@ def bound_once(call: Call, key: Hashable, bind: Callable[[Lists], _T]) -> _T:
             try:
                 entry = _entries[name] = _Entry(call.owner, forget)
             except TypeError:  # a list, say, which cannot be referred to weakly
-                return bind(_lists(call.fields))
-        lists = entry.follow(call.fields)
+                return bind(_lists(call))
+        lists = entry.follow(call)
         found: _T | None = entry.get(key)
     if found is None:
         found = bind(lists)

@@ -32,6 +32,8 @@ def as_objective(objective: str | Loss | Objective) -> Objective | str:
         return objective
     if isinstance(objective, Loss):
         return objective.objective()
+    if isinstance(objective, type) and issubclass(objective, Loss):
+        raise TypeError(f"objective is the class {objective.__name__}; write {objective.__name__}()")
     if not isinstance(objective, str):
         raise TypeError(
             f"objective must be a loss of boostlist, its name ({', '.join(registry)}) or the name of an objective of "

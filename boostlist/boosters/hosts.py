@@ -37,6 +37,7 @@ class TreeParameters:
     reg_lambda: float | None
     subsample: float
     colsample_bytree: float
+    extra_trees: bool
     max_bin: int
     seed: int | None
     n_jobs: int | None

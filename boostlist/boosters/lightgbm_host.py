@@ -17,6 +17,7 @@ from boostlist.boosters.lightgbm_sum import same_features as same_features
 from boostlist.boosters.lightgbm_sum import weighted_sum as weighted_sum
 from boostlist.boosters.lightgbm_sum import why_no_sum as why_no_sum
 from boostlist.boosters.lists import Lists
+from boostlist.boosters.objective import BAGGING_BY_QUERY, is_true
 
 _LEAST_SAMPLE = 10_000
 _LAST_LINE = "\npandas_categorical:"
@@ -27,7 +28,14 @@ def parameters(tree: TreeParameters, objective: str | None) -> dict[str, Any]:
 
     `deterministic` and a fixed histogram layout make the same seed give the same model: left alone, LightGBM takes
     whichever layout is quicker in a first trial.
+
+    Raises
+    ------
+    ValueError
+        For ``bagging_by_query`` with gradients of boostlist's, which LightGBM then ignores.
     """
+    if objective is None and is_true(tree.more.get("bagging_by_query", False)):
+        raise ValueError(BAGGING_BY_QUERY)
     translated = {
         "learning_rate": tree.learning_rate,
         "num_leaves": tree.num_leaves,
@@ -40,6 +48,7 @@ def parameters(tree: TreeParameters, objective: str | None) -> dict[str, Any]:
         "bagging_fraction": tree.subsample,
         "bagging_freq": 1 if tree.subsample < 1 else None,
         "feature_fraction": tree.colsample_bytree,
+        "extra_trees": tree.extra_trees or None,
         "max_bin": tree.max_bin,
         "seed": tree.seed,
         "num_threads": tree.n_jobs,
@@ -64,7 +73,7 @@ def _given(name: str, more: Mapping[str, Any]) -> bool:
 
 
 def check_parameters(more: Mapping[str, Any], n_features: int) -> None:
-    """Refuse parameters that LightGBM would only warn of, and those that it ignores with a custom objective."""
+    """Refuse parameters that LightGBM would only warn of."""
     known = {alias for name, aliases in _aliases().items() for alias in (name, *aliases)}
     for name in more:
         if name not in known:

@@ -55,6 +55,12 @@ from boostlist.queries import Queries
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+BAGGING_BY_QUERY = (
+    "LightGBM ignores bagging_by_query with a custom objective and would bag single documents; remove it. Samples of "
+    "whole queries are subsample_queries=, of TreeRanker and of loss.objective()"
+)
+"""What is said to those who want LightGBM to sample queries."""
+
 # A document may have no curvature at all, and hosts divide by it: never less than this part of the mean.
 _FLOOR = 1e-6
 
@@ -212,16 +218,18 @@ def scale_from_sums(total: float, count: int) -> float:
     return float(np.ldexp(np.float64(np.float32(digits)), exponent))
 
 
+def is_true(value: object) -> bool:
+    """Whether LightGBM takes a parameter for true."""
+    return str(value).lower() in ("true", "1", "+")
+
+
 def _check_host(loss: Loss, call: Call) -> None:
     """Refuse or warn of host settings that would silently spoil the training, where they can be seen."""
     scores, owner = call.scores, call.owner
     if is_instance(owner, "lightgbm", "Dataset"):
         params = owner.params or {}  # type: ignore[attr-defined]
-        if str(params.get("bagging_by_query", False)).lower() in ("true", "1"):
-            raise ValueError(
-                "LightGBM ignores bagging_by_query with a custom objective and would bag single documents; remove it. "
-                "Samples of whole queries are loss.objective(subsample_queries=0.5)"
-            )
+        if is_true(params.get("bagging_by_query", False)):
+            raise ValueError(BAGGING_BY_QUERY)
     elif is_instance(owner, "xgboost", "DMatrix") and not loss.traits.shift_invariant:
         constant = float(scores[0]) if len(scores) else 0.0
         if constant != 0 and (scores == constant).all():

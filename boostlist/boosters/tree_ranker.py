@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -18,7 +19,7 @@ from boostlist.boosters.lists import Lists
 from boostlist.boosters.model_file import Stored, read_model, write_model
 from boostlist.boosters.objective import Objective
 from boostlist.files import FileFormatError
-from boostlist.frames import without_qid
+from boostlist.frames import refuse_infinite, without_qid
 from boostlist.metrics import Metric
 from boostlist.metrics.names import get_all
 from boostlist.queries import Queries
@@ -65,8 +66,13 @@ class TreeRanker(RankingEstimator):
         host's default for its own objectives.
     subsample
         Share of the documents that each tree is grown on.
+    subsample_queries
+        Share of the queries that each tree is grown on, for losses of boostlist; which ones depends on the seed and on
+        the scores so far.
     colsample_bytree
         Share of the features that each tree may use.
+    extra_trees
+        Whether a feature is split at a random threshold instead of the best one; LightGBM only.
     max_bin
         Number of bins of a feature.
     pointwise
@@ -77,8 +83,8 @@ class TreeRanker(RankingEstimator):
     n_jobs
         Number of threads of the host; None for its default, all cores.
     **host_parameters
-        Further parameters of the host, in its own names: ``monotone_constraints``, ``device``, ``extra_trees`` and so
-        on. They win over the parameters above where both say the same; unknown ones are refused.
+        Further parameters of the host, in its own names: ``monotone_constraints``, ``device`` and so on.
+        They win over the parameters above where both say the same; unknown ones are refused.
 
     Attributes
     ----------
@@ -119,7 +125,9 @@ class TreeRanker(RankingEstimator):
         reg_alpha: float = 0.0,
         reg_lambda: float | None = None,
         subsample: float = 1.0,
+        subsample_queries: float = 1.0,
         colsample_bytree: float = 1.0,
+        extra_trees: bool = False,
         max_bin: int = 255,
         pointwise: float | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -136,7 +144,9 @@ class TreeRanker(RankingEstimator):
         self.reg_alpha = reg_alpha
         self.reg_lambda = reg_lambda
         self.subsample = subsample
+        self.subsample_queries = subsample_queries
         self.colsample_bytree = colsample_bytree
+        self.extra_trees = extra_trees
         self.max_bin = max_bin
         self.pointwise = pointwise
         self.random_state = random_state
@@ -221,11 +231,12 @@ class TreeRanker(RankingEstimator):
         if early_stopping_rounds is not None and not valid:
             raise ValueError("early_stopping_rounds needs data to evaluate on: pass eval_set=[(X, y, qid)]")
         metrics = chosen_metrics(eval_metric, [lists.queries for lists in (train, *valid.values())])
-        objective = as_objective(self.objective)
+        tree = self.tree_parameters()
+        objective = self.sampled_objective(tree.seed)
         bound = objective if isinstance(objective, str) else bind_for_trees(objective, self.pointwise, train)
         trained = adapter.train(
             Job(
-                tree=self.tree_parameters(),
+                tree=tree,
                 rounds=self.n_estimators,
                 objective=bound,
                 train=train,
@@ -259,6 +270,18 @@ class TreeRanker(RankingEstimator):
     def _host(self) -> Host:
         return host(self.backend)
 
+    def sampled_objective(self, seed: int | None) -> Objective | str:
+        """Return the objective with its samples of queries, or the name of the host's."""
+        objective = as_objective(self.objective)
+        if self.subsample_queries == 1:
+            return objective
+        if isinstance(objective, str):
+            raise ValueError(
+                f"subsample_queries is for losses of boostlist, not for {objective}; LightGBM's own objectives take "
+                "bagging_by_query=True with subsample="
+            )
+        return replace(objective, subsample_queries=self.subsample_queries, seed=seed or 0)
+
     def tree_parameters(self) -> TreeParameters:
         """Return the parameters for the host; what is None depends on whose objective it is."""
         own = not isinstance(as_objective(self.objective), str)
@@ -274,6 +297,7 @@ class TreeRanker(RankingEstimator):
             reg_lambda=1.0 if self.reg_lambda is None and own else self.reg_lambda,
             subsample=self.subsample,
             colsample_bytree=self.colsample_bytree,
+            extra_trees=self.extra_trees,
             max_bin=self.max_bin,
             seed=None if seed is None else int(seed),
             n_jobs=self.n_jobs,
@@ -319,7 +343,9 @@ class TreeRanker(RankingEstimator):
     def _checked_features(self, X: Any, missing: Literal["refuse", "keep"], reset: bool) -> Any:
         # A data frame goes to the host as it is: its categories and names are the host's business.
         if hasattr(X, "columns"):
-            return validate_data(self, without_qid(X), reset=reset, skip_check_array=True)
+            features = without_qid(X)
+            refuse_infinite(features)
+            return validate_data(self, features, reset=reset, skip_check_array=True)
         return super()._checked_features(X, missing, reset)
 
     def predict(self, X: Any, *, pred_contrib: bool = False) -> FloatArray:

@@ -37,7 +37,14 @@ def parameters(tree: TreeParameters, objective: str | None) -> dict[str, Any]:
 
     Trees grow by leaves, as LightGBM's do, and scores start from 0: a constant start would move losses that feel the
     level of the scores.
+
+    Raises
+    ------
+    ValueError
+        For ``extra_trees``: XGBoost looks at every bin of a feature.
     """
+    if tree.extra_trees:
+        raise ValueError('XGBoost has no extra_trees: use backend="lightgbm", or colsample_bynode for random splits')
     translated = {
         "eta": tree.learning_rate,
         "max_leaves": tree.num_leaves,

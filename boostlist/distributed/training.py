@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
 from boostlist._typing import FloatArray
-from boostlist.boosters.defaults import as_objective, pointwise_term
+from boostlist.boosters.defaults import pointwise_term
 from boostlist.boosters.early_stopping import best_round
 from boostlist.boosters.hosts import DistributedJob, History, Shards, host
 from boostlist.boosters.lists import NO_WEIGHT, Lists
@@ -95,10 +95,11 @@ def fit(
         raise ValueError(NO_WEIGHT)
     adapter = host(model.backend)
     adapter.check_parameters(model.host_parameters(), parts.head.shape[1])
-    objective = _common_objective(client, model, parts)
+    tree = model.tree_parameters()
+    objective = _common_objective(client, model.sampled_objective(tree.seed), model.pointwise, parts)
     job = DistributedJob(
         client=client,
-        tree=model.tree_parameters(),
+        tree=tree,
         rounds=model.n_estimators,
         objective=objective,
         train=_shards(parts),
@@ -166,13 +167,12 @@ def _rounds_to_keep(metric: Metric, values: list[float], patience: int) -> int:
     return best_round(metric, values) + 1
 
 
-def _common_objective(client: Any, model: TreeRanker, parts: Parts) -> Objective | str:
+def _common_objective(client: Any, objective: Objective | str, share: float | None, parts: Parts) -> Objective | str:
     """Return the objective with the label set, the squared-error term and the scale of all documents."""
-    objective = as_objective(model.objective)
     if isinstance(objective, str):
         return objective
     loss = objective.loss.with_grades(parts.grades)
-    term = pointwise_term(loss, model.pointwise, parts.grades[-1], lambda: _scale(client, loss, parts))
+    term = pointwise_term(loss, share, parts.grades[-1], lambda: _scale(client, loss, parts))
     total = loss if term is None else Sum.of((1.0, loss), term)
     scale = _scale(client, total, parts) if objective.scale == "auto" else objective.scale
     return replace(objective, loss=total, scale=scale)

@@ -15,7 +15,7 @@ from boostlist.boosters.tree_ranker import TreeRanker
 if TYPE_CHECKING:
     from boostlist.boosters.hosts import Backend
 
-PANEL = (
+PANEL: tuple[tuple[str, ...], dict[str, dict[str, Any]]] = (
     ("wub", "cs_listmle", "listmle", "pairwise_logistic"),
     {"15": {"num_leaves": 15}, "7_extra": {"num_leaves": 7, "extra_trees": True}},
 )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -135,6 +135,15 @@ class Loss(ABC):
 
     The losses here are `CompiledLoss` es. A subclass of `Loss` itself with `traits` and `bind` works everywhere too.
     """
+
+    def __new__(cls, *args: Any, **parameters: Any) -> Self:
+        """Make a loss of parameters by name; a host that was given the class is told so."""
+        if len(args) > 1:  # scores and data
+            raise TypeError(
+                f"{cls.__name__} was called like a loss, but is the class: write {cls.__name__}(), with its parameters "
+                "by name"
+            )
+        return super().__new__(cls)
 
     @property
     @abstractmethod
