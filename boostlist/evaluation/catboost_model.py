@@ -34,7 +34,7 @@ LOSSES = (
 SMALL: Mapping[str, Any] = {"depth": [4, 6], "learning_rate": [0.1], "iterations": [300]}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class CatBoostModel(Guest):
     """CatBoost with a loss function of its own; `options` are fixed parameters of ``catboost.CatBoost``."""
 

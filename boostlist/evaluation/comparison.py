@@ -60,8 +60,8 @@ def compare(
     models
         Names, such as ``"lightgbm:cs_listmle"``, ``"catboost:YetiRank"``, ``"feature:bm25"`` or ``"run:FILE"``;
         estimators in the manner of scikit-learn, which need ``fit(X, y)`` and ``predict`` and are given the queries if
-        ``fit`` has a parameter for them; functions from features to scores. One, several, or several by names of your
-        own: ``{"mine": estimator}``.
+        ``fit`` has a parameter for them; functions from features to scores. One, several, or under names of your own:
+        ``["default", {"mine": estimator}]``.
     baseline
         Name of the model that others are compared with; by default the first with a host's own objective, else the
         first.
@@ -101,10 +101,9 @@ def compare(
     Examples
     --------
     >>> import boostlist
-    >>> from boostlist.datasets import make_ranking
-    >>> found = boostlist.compare(make_ranking(50, seed=1), ["linear:cs_listmle?C=1", "feature:1"], folds=[1], jobs=1)
-    >>> found.best
-    'linear:cs_listmle?C=1'
+    >>> found = boostlist.compare(models=["linear:cs_listmle", "feature:1"], metrics=["ndcg@10"])  # doctest: +SKIP
+    >>> found.best  # doctest: +SKIP
+    'linear:cs_listmle'
     """
     plan = make_plan(
         data,

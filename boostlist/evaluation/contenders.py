@@ -68,6 +68,10 @@ class Contender(Protocol):
     def learns(self) -> bool:
         """Whether it is trained at all."""
 
+    @property
+    def origin(self) -> str:
+        """What tells it from another model of the same name; results of the other are not taken for its own."""
+
     def axes(self, grid: Grid) -> Mapping[str, Any]:
         """Return the parameters to try and their values."""
 
@@ -92,6 +96,11 @@ class Guest(ABC):
     loss: ClassVar[str | None] = None
     is_reference: ClassVar[bool] = False
     learns: ClassVar[bool] = False
+
+    @property
+    def origin(self) -> str:
+        """Nothing: the name says it all."""
+        return ""
 
     def axes(self, grid: Grid) -> Mapping[str, Any]:
         """Return what the grid has under the model's name, else nothing."""

@@ -180,13 +180,14 @@ def _find_results(outcome: Outcome, store: Store, progress: Progress) -> list[Ta
     """Collect the results that are stored, and return the tasks that are left."""
     plan, missing = outcome.plan, []
     largest = max(facts.largest for facts in outcome.facts.values())
-    tasks = [replace(task, largest=largest) for task in plan.tasks()]
+    origins = {model.name: model.origin for model in plan.models}
+    tasks = [replace(task, largest=largest, origin=origins[task.model.name]) for task in plan.tasks()]
     for task in tasks:
         which = task.model.name, task.fold, task.setting
         stored = store.load(*which)
         if (
             stored is not None
-            and stored.largest == largest
+            and (stored.largest, stored.origin) == (largest, task.origin)
             and set(plan.measured) <= set(stored.test)
             and not (plan.keep_models and task.model.learns and not store.has_model(*which))
         ):

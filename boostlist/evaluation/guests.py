@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import cloudpickle
 import numpy as np
 
 from boostlist.datasets import RankingData
@@ -25,6 +27,11 @@ class Estimator(Guest):
 
     estimator: Any
     learns: ClassVar[bool] = True
+
+    @property
+    def origin(self) -> str:
+        """Digest of the pickled estimator."""
+        return _digest(cloudpickle.dumps(self.estimator))
 
     def fit(
         self, setting: Mapping[str, Any], train: RankingData, vali: RankingData, metric: Metric, seed: int
@@ -46,6 +53,11 @@ class Function(Guest):
 
     function: Callable[[Any], Any]
 
+    @property
+    def origin(self) -> str:
+        """Digest of the pickled function."""
+        return _digest(cloudpickle.dumps(self.function))
+
     def fit(
         self, setting: Mapping[str, Any], train: RankingData, vali: RankingData, metric: Metric, seed: int
     ) -> Trained:
@@ -53,7 +65,7 @@ class Function(Guest):
         return Trained(lambda data: np.asarray(self.function(data.X), np.float64))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Column(Guest):
     """Scores by one column of the data; `feature` is its name, or its number from 1."""
 
@@ -67,7 +79,7 @@ class Column(Guest):
         return Trained(lambda data: np.asarray(data.X[:, index], np.float64))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Run(Guest):
     """Scores of a run file: lines ``qid Q0 docno rank score tag``, as trec_eval reads them.
 
@@ -76,6 +88,11 @@ class Run(Guest):
     """
 
     path: Path
+
+    @property
+    def origin(self) -> str:
+        """Digest of the file."""
+        return _digest(self.path.read_bytes())
 
     def fit(
         self, setting: Mapping[str, Any], train: RankingData, vali: RankingData, metric: Metric, seed: int
@@ -132,6 +149,10 @@ def document_keys(data: RankingData) -> list[tuple[str, str]]:
     comments = [""] * data.n_documents if data.comments is None else map(str, data.comments)
     ids = [_document_id(comment) or str(place) for comment, place in zip(comments, places, strict=True)]
     return list(zip(data.qid.astype(str).tolist(), ids, strict=True))
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def _document_id(comment: str) -> str:

@@ -46,17 +46,17 @@ Models = str | Iterable[Any] | Mapping[str, Any]
 
 
 def contenders(models: Models) -> list[Contender]:
-    """Return what stands for models: names, estimators, functions, alone or several, or by a name of one's own.
+    """Return what stands for models: names, estimators, functions, or mappings from names of one's own to these.
 
     Raises
     ------
     ValueError
         If a name stands for nothing, or for two models.
     """
-    given = {} if not isinstance(models, Mapping) else models
-    listed = [models] if isinstance(models, str) else [] if given else list(models)
-    found = [each for model in listed for each in _resolved(model, None)]
-    found += [each for name, model in given.items() for each in _resolved(model, str(name))]
+    found = []
+    for model in [models] if isinstance(models, str | Mapping) else models:
+        named = model.items() if isinstance(model, Mapping) else [(None, model)]
+        found += [each for name, one in named for each in _resolved(one, name)]
     unique = {model.name: model for model in found}
     clash = [model.name for model in found if unique[model.name] != model]
     if clash:

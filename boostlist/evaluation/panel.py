@@ -69,6 +69,7 @@ class Model:
         return FAMILIES[self.family].kind
 
     learns = True
+    origin = ""
 
     @property
     def stops(self) -> bool:

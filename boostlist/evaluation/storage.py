@@ -22,7 +22,7 @@ from boostlist.files import Archive, FileFormatError, Kind, read_archive, write,
 _IDENTITY = "experiment.json"
 _RESULTS, _FOLDS, _MODELS = "results", "folds", "models"
 # To be raised whenever `Result` or `FoldFacts` change.
-_RESULT, _FACTS = Kind("result", 3), Kind("fold", 3)
+_RESULT, _FACTS = Kind("result", 4), Kind("fold", 3)
 _SCORES = "scores"
 REPORT_FILES = ("report.html", "results.csv", "per_query.parquet", "scores.parquet", "results.md")
 
@@ -58,6 +58,8 @@ class Result:
         What the training warned of.
     largest
         The largest label of the whole data when it was measured, the top of the scale of ERR.
+    origin
+        What tells the model from another of its name, see `boostlist.evaluation.contenders.Contender`.
     """
 
     model: str
@@ -75,6 +77,7 @@ class Result:
     seconds: float = 0.0
     warnings: Sequence[str] = ()
     largest: float = 0.0
+    origin: str = ""
 
 
 class Store:

@@ -85,7 +85,7 @@ def footnote(summary: Summary) -> str:
     folds = len(summary.folds)
     return (
         f"Means over {queries:,} test queries of {folds} fold{'s' if folds > 1 else ''} of {plan.source.name}"
-        f"{f', each tested {plan.repeats} times' if plan.repeats > 1 else ''}. "
+        f"{f', cut in {plan.repeats} ways' if plan.repeats > 1 else ''}. "
         f"Difference to {plan.baseline.name}; p: randomization test over queries, Holm-corrected; * below 0.05. "
         "Times: of one processor, to train one model on a fold, and to score one document."
     )

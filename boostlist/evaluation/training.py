@@ -41,6 +41,8 @@ class Task:
         What tells the setting from the model's others.
     largest
         The largest label of the whole data, the top of the scale that ERR measures on.
+    origin
+        What tells the model from another of its name, as it was before the task was sent to another process.
     """
 
     model: Contender
@@ -48,6 +50,7 @@ class Task:
     setting: Mapping[str, Any]
     label: str = ""
     largest: float = 0.0
+    origin: str = ""
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,7 @@ class Trainer:
             vali={name: mean(metric.per_query(vali_scores, vali.queries)) for name, metric in metrics.items()},
             test={name: metric.per_query(scores, test.queries) for name, metric in metrics.items()},
             largest=task.largest,
+            origin=task.origin,
             train_seconds=ready - begin,
             rank_seconds=ranked - ready,
             documents=test.n_documents,

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from boostlist.cli import main
+from boostlist.datasets import make_ranking
 from boostlist.evaluation import report
 from tests.evaluation.stubs import write_parts
 
@@ -64,6 +65,44 @@ def test_a_model_that_fails_is_reported_and_the_exit_code_says_so(data, tmp_path
     assert "linear:cs_rglist?C=-1: failed: ValueError: C must be finite and > 0, got -1" in done.out
     assert (tmp_path / "out" / "report.html").exists()
     assert done.err == ""
+
+
+def test_csv_with_columns_of_other_names_drawn_settings_and_kept_models(tmp_path, capsys):
+    frame = make_ranking(30, docs=6, seed=1).to_frame().rename(columns={"qid": "search", "label": "grade"})
+    frame["theirs"] = frame["grade"]
+    path = tmp_path / "shop.csv"
+    frame.to_csv(path, index=False)
+    out = ["--out", str(tmp_path / "out"), "--jobs", "1"]
+    command = ["compare", str(path), "--models", "linear:listnet,column:theirs", "--folds", "1,6", *out]
+    # What fails before anything is known leaves nothing that blocks the next try.
+    assert main([*command, "--repeats", "2"]) == 2
+    assert "no column 'qid'" in capsys.readouterr().err
+    columns = ["--qid-column", "search", "--label-column", "grade"]
+    assert main([*command, *columns, "--repeats", "2", "--tune", "2", "--keep-models"]) == 0
+    done = capsys.readouterr()
+    assert "1  column:theirs" in done.out
+    assert "of 2 folds of shop, cut in 2 ways" in done.out
+    assert len(list((tmp_path / "out" / "models").iterdir())) == 2
+    results = pd.read_csv(tmp_path / "out" / "results.csv")
+    assert (results["model"] == "linear:listnet").sum() == 2 * 2
+    # The other model has not seen the labels that are in the column.
+    queries = pd.read_parquet(tmp_path / "out" / "per_query.parquet").set_index("model")["ndcg@10"]
+    assert set(queries["column:theirs"]) <= {0.0, 1.0}
+    assert queries["linear:listnet"].mean() < queries["column:theirs"].mean()
+
+
+def test_data_that_cannot_be_read_does_not_block_the_next_try(data, tmp_path, capsys):
+    bad = tmp_path / "bad.txt"
+    bad.write_text("1 qid:1 nonsense\n" * 9)
+    command = ["--models", "feature:1", "--folds", "1", "--out", str(tmp_path / "out"), "--jobs", "1", "--quiet"]
+    assert main(["compare", str(bad), *command]) == 1
+    assert "bad.txt" in capsys.readouterr().err
+    assert main(["compare", str(data), *command]) == 0
+
+
+def test_options_of_a_file_are_not_for_a_folder(data, tmp_path, capsys):
+    assert main(["compare", str(data), "--sort", "--out", str(tmp_path / "out")]) == 2
+    assert "--sort is for one file" in capsys.readouterr().err
 
 
 def test_ctrl_c_while_the_report_is_written(data, tmp_path, capsys, monkeypatch):

@@ -14,6 +14,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 
 import boostlist
 from boostlist.datasets import Fold, RankingData, make_ranking, write_letor
+from boostlist.evaluation.training import Trainer
 from boostlist.metrics import get
 from tests.evaluation import stubs  # noqa: F401 - makes the family known
 
@@ -141,7 +142,7 @@ class SizesRanker(OwnRanker):
 
 
 def test_queries_are_given_to_those_who_ask(data, threads):
-    found = boostlist.compare(data, [OwnRanker(), SizesRanker(), LinearRegression()], **QUICK)
+    found = boostlist.compare(data, [OwnRanker(), {"SizesRanker": SizesRanker()}, LinearRegression()], **QUICK)
     assert found.failures == {}
     assert set(found.models) == {"OwnRanker", "SizesRanker", "LinearRegression"}
     np.testing.assert_array_equal(found.scores()["OwnRanker"], found.scores()["SizesRanker"])
@@ -215,7 +216,7 @@ def test_a_query_tested_twice_counts_once(data, threads):
     test = found.significance("first", "second")
     assert test.n_queries == 40
     assert test.t_test == pytest.approx(stats.ttest_rel(means["first"], means["second"]).pvalue)
-    assert "Means over 40 test queries of 10 folds of data, each tested 2 times" in str(found)
+    assert "Means over 40 test queries of 10 folds of data, cut in 2 ways" in str(found)
     assert found.summary.fact("length").shape == (40,)
     firsts = [np.unique(found.summary.plan.source.load(fold).test.qid) for fold in (1, 6)]
     assert firsts[0].tolist() != firsts[1].tolist()
@@ -292,6 +293,18 @@ def test_chosen_models_are_kept(data, threads, tmp_path):
         path.unlink()
     boostlist.compare(data, models, **options)
     assert sorted(path.name for path in (tmp_path / "models").iterdir()) == saved
+
+
+def test_results_of_another_model_of_the_same_name_are_not_its_own(data, threads, tmp_path, monkeypatch):
+    def mean_of(model):
+        return boostlist.compare(data, {"mine": model}, out=tmp_path, **QUICK).table()["map"][0]
+
+    alone = boostlist.compare(data, ["feature:1", "feature:1", "feature:2"], **QUICK).table().set_index("model")["map"]
+    assert mean_of(lambda X: X[:, 0]) == alone["feature:1"]
+    assert mean_of(lambda X: X[:, 1]) == alone["feature:2"]
+    assert mean_of(Ridge(alpha=1.0)) != mean_of(Ridge(alpha=1e5))
+    monkeypatch.setattr(Trainer, "_train", lambda *_: pytest.fail("it was trained again"))
+    assert mean_of(Ridge(alpha=1e5)) > 0
 
 
 def test_a_script_without_a_guard_and_with_classes_of_its_own(tmp_path):

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -316,4 +317,20 @@ def test_progress(stub_run, monkeypatch):
     assert f"best  stub  ndcg@10 {best:.4f} on validation, 1 fold" in last
     progress.end()
     assert terminal.getvalue().endswith("\x1b[J")
-    assert 0 <= progress.seconds_left() < 1
+
+
+def test_the_time_left_is_that_of_trainings_alone(stub_run, monkeypatch):
+    plan, _, outcome = stub_run(["stub", "stub?noise=5"], folds=(1, 2))
+    tasks = plan.tasks()
+    results = {(r.model, r.fold, r.setting["C"]): r for r in outcome.results}
+    clock = iter(range(0, 100_000, 60))  # a minute between all that happens, as on a loaded machine
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    progress = experiment.Progress(None, "ndcg@10", 2)
+    progress.begin(tasks, [])
+    assert progress.seconds_left() is None
+    for task in tasks[:3]:
+        progress.started(task)
+        seconds = 4.0 if task.model.name == "stub" else 10.0
+        progress.finished(task, replace(results[task.model.name, task.fold, task.setting["C"]], seconds=seconds))
+    # Left are two of 4 seconds and three of 10, on two processes.
+    assert progress.seconds_left() == (2 * 4 + 3 * 10) / 2

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from boostlist import LinearRanker, TreeRanker
-from boostlist.evaluation.grids import FULL, SMALL, label, read_grid, settings
+from boostlist.evaluation.grids import FULL, RANGES, SMALL, drawn, label, read_grid, settings
 from boostlist.evaluation.panel import (
     DEFAULT,
     Model,
@@ -153,6 +154,51 @@ def test_grid_files_that_are_none(tmp_path, text, message):
         read_grid(str(path))
     with pytest.raises(ValueError, match="there is no file"):
         read_grid(str(tmp_path / "absent.toml"))
+
+
+def test_settings_drawn_at_random():
+    linear, other, trees = parse("linear:listnet")[0], parse("linear:cs_rglist?C=5")[0], parse("lightgbm:wub")[0]
+    found = drawn(linear, RANGES, 200, seed=1)
+    assert len({str(setting) for setting in found}) == 200
+    assert drawn(linear, RANGES, 200, seed=1) == found != drawn(linear, RANGES, 200, seed=2)
+    logs = np.log10([setting["C"] for setting in found])
+    assert -3 <= logs.min() < -2.8 < 3.8 < logs.max() <= 4
+    assert np.histogram(logs, 7, (-3, 4))[0].min() > 10  # equally likely in each decade
+    assert {setting["features"] for setting in found} == {"zscore", "query-minmax"}
+    # Options stay fixed, and models of a family share the rest.
+    assert drawn(other, RANGES, 2, seed=1) == [{"C": 5, "features": each} for each in ("zscore", "query-minmax")]
+    assert drawn(parse("lightgbm:listnet")[0], RANGES, 5, seed=0) == drawn(trees, RANGES, 5, seed=0)
+    leaves = [setting["num_leaves"] for setting in drawn(trees, RANGES, 50, seed=0)]
+    assert all(isinstance(number, int) for number in leaves)
+    assert 4 <= min(leaves) < 8 < 64 < max(leaves) <= 128
+
+
+def test_fewer_settings_than_asked_for():
+    (model,) = parse("linear:listnet?features=plain")
+    grid = read_grid({"linear": {"C": {"low": 1, "high": 3}}})
+    assert sorted(setting["C"] for setting in drawn(model, grid, 10, seed=0)) == [1, 2, 3]
+    assert len(drawn(model, SMALL, 10, seed=0)) == len(settings(model, SMALL)) == 3
+
+
+@pytest.mark.parametrize(
+    ("grid", "message"),
+    [
+        ({"linear": {"C": {"low": 1}}}, r"grid, \[linear\]: C is no range; write"),
+        ({"linear": {"C": {"low": 2, "high": 1}}}, "a range has low < high"),
+        ({"linear": {"C": {"low": 0, "high": 1, "log": True}}}, "with log 0 < low"),
+        ({"linear": {"C": ()}}, r"\[linear\]: C has no values"),
+        ({"mine": {"C": 1}}, "no model family 'mine'"),
+    ],
+)
+def test_ranges_that_are_none(grid, message):
+    with pytest.raises(ValueError, match=message):
+        read_grid(grid)
+
+
+def test_ranges_have_to_be_drawn_from():
+    with pytest.raises(ValueError, match="model linear:listnet: C has a range; say how many settings to draw"):
+        settings(parse("linear:listnet")[0], RANGES)
+    assert read_grid({"mine": {"alpha": 1}}, ["mine"])["mine"] == {"alpha": [1]}
 
 
 def test_a_label_has_what_differs():
