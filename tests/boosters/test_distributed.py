@@ -18,8 +18,8 @@ import xgboost as xgb
 from distributed import Client, LocalCluster
 from xgboost import dask as xgb_dask
 
-from boostlist import TreeRanker, distributed, metrics, objectives
-from boostlist.boosters import Objective
+from boostlist import LinearRanker, Queries, TreeRanker, distributed, metrics, objectives
+from boostlist.boosters import Objective, lightgbm_host
 from boostlist.boosters.defaults import bind_for_trees
 from boostlist.boosters.lists import Lists
 from boostlist.datasets import make_ranking, write_letor
@@ -119,7 +119,7 @@ def test_two_workers_train_the_model_of_one(client, backend):
 def test_gradients_of_the_parts_are_those_of_the_whole(client, name):
     """Label set, squared-error term and scale come from all documents: nothing depends on the partition."""
     parts = gather_parts(client, arrays(), "label", "qid", None, "repartition")
-    objective = _common_objective(client, ranker("lightgbm", name), parts)
+    objective = _common_objective(client, registry[name]().objective(), None, parts)
     alone = bind_for_trees(registry[name]().objective(), None, Lists(TRAIN.queries)).objective
     scores = np.random.default_rng(0).normal(size=TRAIN.n_documents)
     score_of = {tuple(x): s for x, s in zip(TRAIN.X.tolist(), scores, strict=True)}
@@ -230,10 +230,83 @@ def test_wrong_data_is_named(client):
         fit(client, TRAIN.to_frame(), ranker("lightgbm"))
     with pytest.raises(ValueError, match='split must be "repartition" or "refuse"'):
         fit(client, arrays(), ranker("lightgbm"), split="maybe")
-    with pytest.raises(ValueError, match="early_stopping_rounds needs eval_data"):
-        fit(client, arrays(), ranker("lightgbm"), early_stopping_rounds=2)
     with pytest.raises(ValueError, match="Unknown parameter: no_such"):
         fit(client, arrays(), ranker("lightgbm", no_such=1))
+
+
+def two_scales():
+    """Labels of which the second half has no grade above 1."""
+    y = np.where(np.arange(TRAIN.n_documents) < TRAIN.queries.start[45], TRAIN.y, np.minimum(TRAIN.y, 1))
+    X, _, _, qid = halves()
+    assert y.max() > 2
+    return X, da.from_array(y, chunks=X.chunks[:1]), qid
+
+
+@pytest.mark.parametrize("backend", ["lightgbm", "xgboost"])
+def test_err_has_the_largest_grade_of_all_partitions(client, backend):
+    data = two_scales()
+    queries = Queries.from_qid(data[1].compute(), TRAIN.qid)
+    model = fit(client, data, ranker(backend, "listnet"), eval_data=data, eval_metric="err@5")
+    expected = metrics.ERR(5).mean(model.predict(TRAIN.X), queries)
+    assert distributed.evaluate(client, model, data, "err@5") == pytest.approx(expected, abs=1e-12)
+    assert model.evals_result_["valid_0"]["err@5"][-1] == pytest.approx(expected, abs=1e-6)
+
+
+def test_what_can_be_known_is_refused_before_training(client, monkeypatch):
+    monkeypatch.setattr(lightgbm_host, "train_distributed", lambda job: pytest.fail("was trained"))
+    with pytest.raises(ValueError, match="there is no metric 'no_such'"):
+        fit(client, arrays(), ranker("lightgbm"), eval_data=arrays(), eval_metric="no_such")
+    with pytest.raises(ValueError, match="early_stopping_rounds needs eval_data"):
+        fit(client, arrays(), ranker("lightgbm"), early_stopping_rounds=2)
+    with pytest.raises(TypeError, match="data must be a Dask DataFrame"):
+        fit(client, arrays(), ranker("lightgbm"), eval_data=[1, 2])
+    with pytest.raises(ValueError, match="all weights are 0"):
+        fit(client, (*arrays(), da.zeros(TRAIN.n_documents, chunks=CHUNK)), ranker("lightgbm"))
+
+
+@pytest.mark.parametrize("missing", [np.nan, None])
+def test_missing_query_ids_are_named(client, missing):
+    qid = TRAIN.qid.astype(object if missing is None else float)
+    qid[CHUNK + 3] = missing
+    data = (*arrays()[:2], da.from_array(qid, chunks=CHUNK))
+    with pytest.raises(ValueError, match="partition 1 has no query id in row 3"):
+        fit(client, data, ranker("lightgbm"))
+
+
+def test_other_rankers_and_no_dask(client, monkeypatch):
+    with pytest.raises(TypeError, match="trains a TreeRanker, not a LinearRanker"):
+        fit(client, arrays(), LinearRanker())
+
+    def missing(name):
+        raise ImportError(f"No module named {name!r}")
+
+    monkeypatch.setattr("boostlist.distributed.parts.import_module", missing)
+    for call in (
+        lambda: fit(client, arrays(), ranker("lightgbm")),
+        lambda: distributed.evaluate(client, ranker("lightgbm"), arrays()),
+        lambda: distributed.read_letor(["a"], n_features=2),
+    ):
+        with pytest.raises(ImportError, match=r"No module named 'dask.dataframe'\): pip install \"boostlist\[dask\]\""):
+            call()
+
+
+def test_samples_of_queries_and_extra_trees(client):
+    model = fit(client, arrays(), ranker("lightgbm", subsample_queries=0.5, extra_trees=True, random_state=3))
+    assert (model.objective_.subsample_queries, model.objective_.seed) == (0.5, 3)
+    assert "[extra_trees: 1]" in model.booster_.model_to_string()
+    assert model.score(TRAIN.X, TRAIN.y, TRAIN.qid) > UNTRAINED + 0.05
+    sampled, whole = (fit(client, arrays(), ranker("xgboost", subsample_queries=share)) for share in (0.5, 1.0))
+    assert not np.array_equal(sampled.predict(TRAIN.X), whole.predict(TRAIN.X))
+
+
+def test_a_partition_without_weight(client):
+    """Its queries take no part; those of the other one train as if they were alone."""
+    X, y, _, qid = halves()
+    weight = da.from_array((np.arange(TRAIN.n_documents) < TRAIN.queries.start[45]) * 1.0, chunks=X.chunks[:1])
+    model = fit(client, (X, y, qid, weight), ranker("lightgbm"))
+    first = TRAIN.select(np.arange(45))
+    assert model.objective_ == ranker("lightgbm").fit(first.X, first.y, first.qid).objective_
+    assert model.score(first.X, first.y, first.qid) > UNTRAINED + 0.1
 
 
 def test_a_scale_by_hand_stays(client):
