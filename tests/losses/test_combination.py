@@ -9,9 +9,9 @@ import pytest
 
 from boostlist import Queries
 from boostlist.losses import (
-    WUB,
     BoundLoss,
     CsListMLE,
+    LambdaLoss,
     Loss,
     PairwiseHinge,
     Pointwise,
@@ -59,9 +59,9 @@ def test_factors_are_positive():
 
 
 def test_a_sum_promises_what_all_terms_promise():
-    assert (CsListMLE() + WpLL()).traits == Traits(hessp=True, cost="n G")
-    assert (CsListMLE() + Pointwise()).traits == Traits(hessp=True, shift_invariant=False)
-    assert (PairwiseHinge() + WpLL()).traits == Traits(diag="heuristic", cost="n log n")
+    assert (CsListMLE() + WpLL()).traits == Traits(hessp=True, step=4.0, cost="n G")
+    assert (CsListMLE() + Pointwise()).traits == Traits(hessp=True, step=4.0, shift_invariant=False)
+    assert (PairwiseHinge() + WpLL()).traits == Traits(diag="heuristic", step=16.0, cost="n log n")
     assert (RankCosine() + SmoothNDCG()).traits == Traits(
         diag="majorizer", convex=False, shift_invariant=False, cost="n^2"
     )
@@ -70,7 +70,7 @@ def test_a_sum_promises_what_all_terms_promise():
 
 @pytest.mark.parametrize("first", ["n", "n G", "n log n", "n^2"])
 def test_a_sum_costs_as_much_as_its_dearest_term(first):
-    terms = {"n": CsListMLE(), "n G": WpLL(), "n log n": PairwiseHinge(), "n^2": WUB()}
+    terms = {"n": CsListMLE(), "n G": WpLL(), "n log n": PairwiseHinge(), "n^2": LambdaLoss(k=None)}
     for second, loss in terms.items():
         dearer = max(first, second, key=list(terms).index)
         assert (terms[first] + loss).traits.cost == dearer
