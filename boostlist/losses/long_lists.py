@@ -53,7 +53,7 @@ class LongPairs(NamedTuple):
 
 
 @compiled
-def _in_order(q, lists, f, gamma, levels):  # type: ignore[no-untyped-def]
+def in_order(q, lists, f, gamma, levels):  # type: ignore[no-untyped-def]
     """Return gamma f in ascending order of grade, that order, and where each grade begins."""
     rows = slice(lists.start[q], lists.start[q + 1])
     order = levels.order[rows]
@@ -96,7 +96,7 @@ def graded_pairs(lists, f, need, out, tables, done):  # type: ignore[no-untyped-
     """Value, gradient and diagonal over pairs of different grade."""
     first = VALUES if need & VALUE else SLOPES
     for q in lists.query:
-        x, order, bounds = _in_order(q, lists, f, tables.gamma[q], tables.levels)
+        x, order, bounds = in_order(q, lists, f, tables.gamma[q], tables.levels)
         pairs, totals = np.empty((CURVATURES + 1 - first, x.size)), np.empty((2, bounds.size - 1))
         sums = GradedSums(pairs, pairs, totals[0], totals[1])
         V = _factors(q, tables.V, tables.levels)
@@ -109,8 +109,8 @@ def graded_pairs(lists, f, need, out, tables, done):  # type: ignore[no-untyped-
 def graded_pairs_hessp(lists, f, v, out, tables, done):  # type: ignore[no-untyped-def]
     """Hessian-vector product over pairs of different grade: sum_j V E'' (v_i - v_j)."""
     for q in lists.query:
-        x, order, bounds = _in_order(q, lists, f, tables.gamma[q], tables.levels)
-        direction, _, _ = _in_order(q, lists, v, 1.0, tables.levels)
+        x, order, bounds = in_order(q, lists, f, tables.gamma[q], tables.levels)
+        direction, _, _ = in_order(q, lists, v, 1.0, tables.levels)
         direction -= direction[0]  # constants drop out
         weight, product = np.ones(x.size), np.zeros(x.size)
         pairs, totals = np.empty((1, x.size)), np.empty((2, bounds.size - 1))
@@ -136,7 +136,7 @@ def all_pairs(lists, f, need, out, tables, done):  # type: ignore[no-untyped-def
     """Value, gradient and diagonal over all pairs, of the same grade too; V = alpha beta is one number."""
     first = VALUES if need & VALUE else SLOPES
     for q in lists.query:
-        x, order, bounds = _in_order(q, lists, f, tables.gamma[q], tables.levels)
+        x, order, bounds = in_order(q, lists, f, tables.gamma[q], tables.levels)
         n, grades = x.size, bounds.size - 1
         sums, totals = np.empty((CURVATURES + 1 - first, n)), np.empty((2, grades))
         if all_sums(tables.pair, x, np.ones(n), tables.profile, first, CURVATURES, sums):
@@ -174,8 +174,8 @@ def all_pairs(lists, f, need, out, tables, done):  # type: ignore[no-untyped-def
 def all_pairs_hessp(lists, f, v, out, tables, done):  # type: ignore[no-untyped-def]
     """Hessian-vector product over all pairs: sum_j V E'' (v_i - v_j)."""
     for q in lists.query:
-        x, order, _ = _in_order(q, lists, f, tables.gamma[q], tables.levels)
-        direction, _, _ = _in_order(q, lists, v, 1.0, tables.levels)
+        x, order, _ = in_order(q, lists, f, tables.gamma[q], tables.levels)
+        direction, _, _ = in_order(q, lists, v, 1.0, tables.levels)
         direction -= direction[0]  # constants drop out
         weight, product, sums = np.ones(x.size), np.zeros(x.size), np.empty((1, x.size))
         for turn in range(2):

@@ -33,265 +33,30 @@ For ERR, with G_ij = -dT_i / ds_ij = T_i [ 1/h_i + R_j / (1 - R_j s_ij) ],
 D majorizes H: the second derivative of T_i in the s_ij is positive semi-definite but for -T_i rho^2 on the diagonal,
 rho = R_j / (1 - R_j s_ij), and |rho sigma'' + rho^2 sigma'^2| <= rho sigma' because rho sigma' <= s_ij.
 
-O(n^2), but only pairs with a document of positive gain count (MRR: of the best grade), and they need no exp of their
-own. Queries of one grade contribute nothing.
+NDCG and MRR of long lists cost O(n), see `long_positions`. ERR and short lists cost O(n^2), but only pairs with a
+document of positive gain count (MRR: of the best grade), and they need no exp of their own. Queries of one grade
+contribute nothing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from boostlist.checks import check_k
 from boostlist.gains import Gain, check_gain, gains
-from boostlist.losses.base import CompiledLoss, Traits
-from boostlist.losses.ratios import BLOCK, exponentials, ratios
-from boostlist.losses.shared_loops import gather, spread_by_grade
+from boostlist.losses import long_positions, smoothed_loops
+from boostlist.losses.base import CompiledLoss, LongLoops, Traits
+from boostlist.losses.difference_sums import profile
+from boostlist.losses.long_positions import LongPositions
+from boostlist.losses.smoothed_loops import ERRTables, PositionTables
 from boostlist.losses.weights import Grades, check_grades, discount_sums, label_set
-from boostlist.parallel import compiled, longest, vectorized
 
 if TYPE_CHECKING:
-    from boostlist._typing import FloatArray, IntArray
-    from boostlist.levels import Levels
+    from boostlist._typing import IntArray
     from boostlist.queries import Queries
-
-
-@vectorized
-def _position_row(r, h, S):  # type: ignore[no-untyped-def]
-    """Add s_ji to h_j and w to S_j for the ratios r_j = e^{(f_j - f_i) / tau}, and return the sums of s_ij and w."""
-    ahead = slopes = 0.0
-    for j in range(r.size):
-        inverse = 1 / (1 + r[j])
-        s = r[j] * inverse
-        w = s * inverse
-        h[j] += inverse
-        S[j] += w
-        ahead += s
-        slopes += w
-    return ahead, slopes
-
-
-@vectorized
-def _position_gradient_row(r, c, e, ci, ei, gradient, diag):  # type: ignore[no-untyped-def]
-    """Add w (c_i - c_j) to the gradient and w (|c_i - c_j| + e_i + e_j) to the diagonal of j, and return both sums."""
-    pulls = curvatures = 0.0
-    for j in range(r.size):
-        inverse = 1 / (1 + r[j])
-        w = r[j] * inverse * inverse
-        gap = ci - c[j]
-        pull = w * gap
-        curvature = w * (abs(gap) + ei + e[j])
-        gradient[j] += pull
-        diag[j] += curvature
-        pulls += pull
-        curvatures += curvature
-    return pulls, curvatures
-
-
-@compiled
-def _discount(h, cut, power):  # type: ignore[no-untyped-def]
-    """Return the discount 1 / log(1 + h) times its gate, minus its slope, and minus its bend where that is negative."""
-    log = np.log1p(h)
-    b = 1 / log
-    slope = -b * b / (1 + h)
-    if cut == np.inf:
-        return b, -slope, 0.0
-    bend = b * b * (1 + 2 * b) / ((1 + h) * (1 + h))
-    t = np.exp(-abs(power * np.log(h / cut)))
-    gate = 1 / (1 + t) if h < cut else t / (1 + t)
-    gate_slope = -power / h * t / ((1 + t) * (1 + t))
-    gate_bend = -gate_slope / h * (1 + power * (1 - 2 * gate))
-    return (
-        b * gate,
-        -(slope * gate + b * gate_slope),
-        max(-(bend * gate + 2 * slope * gate_slope + b * gate_bend), 0.0),
-    )
-
-
-class PositionTables(NamedTuple):
-    """tau; whether b(h) = 1 / h; the cut-off; 1 / DCG_max by query; the levels, with the gain of each."""
-
-    tau: float
-    reciprocal: bool
-    cut: float
-    scale: FloatArray
-    levels: Levels
-    a: FloatArray
-
-
-class ERRTables(NamedTuple):
-    """tau; the levels, with R and 1 - R of each."""
-
-    tau: float
-    levels: Levels
-    R: FloatArray
-    rest: FloatArray
-
-
-@compiled
-def _soft_positions(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
-    tau, reciprocal, cut, scale, levels, a = tables
-    document = levels.document
-    most = longest(lists.query, lists.start)
-    x, E, h, S = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
-    pull, curvature = np.empty(most), np.empty(most)
-    ratio = np.empty(BLOCK)
-    for q in lists.query:
-        rows = slice(lists.start[q], lists.start[q + 1])
-        gradient, diag, order = out.gradient[rows], out.diag[rows], levels.order[rows]
-        first, last = levels.start[q], levels.start[q + 1]
-        begin, n = rows.start, order.size
-        gather(f[rows], order, x)
-        for i in range(n):
-            x[i] /= tau
-        near = exponentials(x[:n], E)
-        # Documents without a gain come first, and among themselves do not matter.
-        lowest = first
-        while a[lowest] == 0:
-            lowest += 1
-        bare = document[lowest] - begin
-        h[:n] = 1.0
-        S[:n] = 0.0
-        for left in range(0, n, BLOCK):
-            for i in range(max(bare, left + 1), n):
-                right = min(left + BLOCK, i)
-                r = ratio[: right - left]
-                ratios(near, x, E, i, left, right, r)
-                ahead, slopes = _position_row(r, h[left:right], S[left:right])
-                h[i] += ahead
-                S[i] += slopes
-        # h becomes c, and S becomes e S.
-        gained = 0.0
-        h[:bare] = 0.0
-        S[:bare] = 0.0
-        for g in range(lowest, last):
-            for i in range(document[g] - begin, document[g + 1] - begin):
-                if reciprocal:
-                    b, c, e = 1 / h[i], 1 / (h[i] * h[i]), 0.0
-                else:
-                    b, c, e = _discount(h[i], cut, 4 / tau)
-                gained += a[g] * b
-                h[i] = a[g] * c
-                S[i] = a[g] * e * S[i]
-        pull[:n] = 0.0
-        curvature[:n] = 0.0
-        for left in range(0, n, BLOCK):
-            for i in range(max(bare, left + 1), n):
-                right = min(left + BLOCK, i)
-                r = ratio[: right - left]
-                ratios(near, x, E, i, left, right, r)
-                p, c = _position_gradient_row(
-                    r, h[left:right], S[left:right], h[i], S[i], pull[left:right], curvature[left:right]
-                )
-                pull[i] -= p
-                curvature[i] += c
-        factor = lists.weight[q] * scale[q] / tau
-        for i in range(n):
-            gradient[order[i]] = factor * pull[i]
-            diag[order[i]] = 2 * factor / tau * curvature[i]
-        out.value[q] = 1 - scale[q] * gained
-
-
-@vectorized
-def _err_row(r, rest, rest_i, h, T):  # type: ignore[no-untyped-def]
-    """Add s_ji to h_j and multiply T_j by 1 - R_i s_ji; return the sum of s_ij and the product of 1 - R_j s_ij.
-
-    rest is 1 - R.
-    """
-    ahead, product = 0.0, 1.0
-    for j in range(r.size):
-        inverse = 1 / (1 + r[j])
-        h[j] += inverse
-        T[j] *= (r[j] + rest_i) * inverse
-        ahead += r[j] * inverse
-        product *= (1 + rest[j] * r[j]) * inverse
-    return ahead, product
-
-
-@vectorized
-def _err_gradient_row(r, R, rest, t, T, Ri, rest_i, ti, Ti, gradient, diag):  # type: ignore[no-untyped-def]
-    """Add w (G_ij - G_ji) to the gradient and w (G_ij + G_ji) to the diagonal of j, and return both sums; t = T / h."""
-    pulls = curvatures = 0.0
-    for j in range(r.size):
-        inverse = 1 / (1 + r[j])
-        s = r[j] * inverse
-        w = s * inverse
-        # w R_j / (1 - R_j s_ij) and w R_i / (1 - R_i s_ji)
-        own = ti * w + Ti * R[j] * (s / (1 + rest[j] * r[j]))
-        other = t[j] * w + T[j] * Ri * (s / (r[j] + rest_i))
-        gradient[j] += own - other
-        diag[j] += own + other
-        pulls += own - other
-        curvatures += own + other
-    return pulls, curvatures
-
-
-@compiled
-def _err(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
-    tau, levels = tables.tau, tables.levels
-    document = levels.document
-    most = longest(lists.query, lists.start)
-    x, E, R, rest = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
-    h, T, pull, curvature = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
-    ratio = np.empty(BLOCK)
-    for q in lists.query:
-        rows = slice(lists.start[q], lists.start[q + 1])
-        gradient, diag, order = out.gradient[rows], out.diag[rows], levels.order[rows]
-        first, last = levels.start[q], levels.start[q + 1]
-        n = order.size
-        gather(f[rows], order, x)
-        spread_by_grade(first, last, document, tables.R, R)
-        spread_by_grade(first, last, document, tables.rest, rest)
-        for i in range(n):
-            x[i] /= tau
-        near = exponentials(x[:n], E)
-        bare = 0
-        while bare < n and R[bare] == 0:
-            bare += 1
-        h[:n] = 1.0
-        T[:n] = R[:n]
-        for left in range(0, n, BLOCK):
-            for i in range(max(bare, left + 1), n):
-                right = min(left + BLOCK, i)
-                r = ratio[: right - left]
-                ratios(near, x, E, i, left, right, r)
-                ahead, product = _err_row(r, rest[left:right], rest[i], h[left:right], T[left:right])
-                h[i] += ahead
-                T[i] *= product
-        gained = 0.0
-        for i in range(n):
-            T[i] /= h[i]
-            gained += T[i]
-            h[i] = T[i] / h[i]
-        pull[:n] = 0.0
-        curvature[:n] = 0.0
-        for left in range(0, n, BLOCK):
-            for i in range(max(bare, left + 1), n):
-                right = min(left + BLOCK, i)
-                r = ratio[: right - left]
-                ratios(near, x, E, i, left, right, r)
-                p, c = _err_gradient_row(
-                    r,
-                    R[left:right],
-                    rest[left:right],
-                    h[left:right],
-                    T[left:right],
-                    R[i],
-                    rest[i],
-                    h[i],
-                    T[i],
-                    pull[left:right],
-                    curvature[left:right],
-                )
-                pull[i] -= p
-                curvature[i] += c
-        factor = lists.weight[q] / tau
-        for i in range(n):
-            gradient[order[i]] = factor * pull[i]
-            diag[order[i]] = 2 * factor / tau * curvature[i]
-        out.value[q] = 1 - gained
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -306,7 +71,7 @@ class Smoothed(CompiledLoss):
 
     tau: float = 1.0
 
-    traits = Traits(diag="majorizer", convex=False, shift_invariant=True, cost="n^2")
+    traits = Traits(diag="majorizer", convex=False, shift_invariant=True, cost="n")
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.tau) and self.tau > 0):
@@ -340,7 +105,7 @@ class SmoothNDCG(Smoothed):
     k: int | None = None
     gain: Gain = "exp2"
 
-    loop = staticmethod(_soft_positions)
+    loop = staticmethod(smoothed_loops.soft_positions)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -360,6 +125,10 @@ class SmoothNDCG(Smoothed):
         """Return the queries of a single grade or with DCG_max = 0."""
         return np.union1d(super().idle(queries, tables), np.flatnonzero(tables.scale == 0))
 
+    def long_loops(self, queries: Queries, tables: PositionTables) -> LongLoops:
+        """Return a loop that sums over boxes of scores."""
+        return LongLoops(long_positions.soft_positions, None, LongPositions(0.05, profile(1.0), tables))
+
 
 @dataclass(frozen=True, kw_only=True)
 class SmoothMRR(Smoothed):
@@ -375,13 +144,17 @@ class SmoothMRR(Smoothed):
     Tran, Phung, Venkatesh: Learning rank functionals: an empirical study. 2011. Eq. 6-7.
     """
 
-    loop = staticmethod(_soft_positions)
+    loop = staticmethod(smoothed_loops.soft_positions)
 
     def tables(self, queries: Queries) -> PositionTables:
         """Return the best documents in the place of gains."""
         levels = queries.levels
         best = np.where(levels.position == 1, 1 / levels.sizes, 0.0)
         return PositionTables(float(self.tau), True, np.inf, np.ones(queries.n_queries), levels, best)
+
+    def long_loops(self, queries: Queries, tables: PositionTables) -> LongLoops:
+        """Return a loop that sums over boxes of scores; the double loop has few pairs, those of the best documents."""
+        return LongLoops(long_positions.soft_positions, None, LongPositions(0.015, profile(1.0), tables))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -405,7 +178,8 @@ class SmoothERR(Smoothed):
     gain: Gain = "exp2"
     grades: Grades = None
 
-    loop = staticmethod(_err)
+    traits = Traits(diag="majorizer", convex=False, shift_invariant=True, cost="n^2")
+    loop = staticmethod(smoothed_loops.err)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -63,7 +63,7 @@ def test_a_sum_promises_what_all_terms_promise():
     assert (CsListMLE() + Pointwise()).traits == Traits(hessp=True, step=4.0, shift_invariant=False)
     assert (PairwiseHinge() + WpLL()).traits == Traits(diag="heuristic", step=16.0, cost="n log n")
     assert (RankCosine() + SmoothNDCG()).traits == Traits(
-        diag="majorizer", convex=False, shift_invariant=False, cost="n^2"
+        diag="majorizer", convex=False, shift_invariant=False, cost="n"
     )
     assert (CsListMLE() + RankCosine()).traits.diag == "heuristic"
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from boostlist import Queries
-from boostlist.losses import WUB, PairwiseLogistic
+from boostlist.losses import WUB, PairwiseLogistic, SmoothMRR, SmoothNDCG
 from boostlist.losses.difference_sums import CURVATURES, VALUES, GradedSums, all_sums, graded_sums, profile
 from boostlist.losses.weights import Factors
 
@@ -154,6 +154,42 @@ def test_wub(weights, n):
     value = np.triu(W * (np.log(4 * whole) - sign * d), 1).sum()
     gradient = gamma * (W * (3 * np.sinh(d) / whole - sign)).sum(1)
     check(loss, y, f, value, gradient, gamma**2 * W * 3 * (3 + np.cosh(d)) / whole**2)
+
+
+@pytest.mark.parametrize("loss", [SmoothNDCG(tau=0.5), SmoothNDCG(k=20), SmoothMRR()], ids=repr)
+def test_soft_positions(loss):
+    rng = np.random.default_rng(6)
+    n, tau = 2500, loss.tau
+    y, f = rng.choice(4, n, p=[0.6, 0.25, 0.1, 0.05]).astype(float), 1.5 * rng.normal(size=n)
+    s = 0.5 + 0.5 * np.tanh((f - f[:, None]) / (2 * tau))
+    h, w = 0.5 + s.sum(1), s * (1 - s)
+    np.fill_diagonal(w, 0)
+    if isinstance(loss, SmoothMRR):
+        a = (y == 3) / (y == 3).sum()
+        value, c, e = 1 - (a / h).sum(), a / h**2, np.zeros(n)
+    else:
+        a = 2**y - 1
+        cut = np.inf if loss.k is None else loss.k + 0.5
+        a /= (np.sort(a)[::-1] / np.log2(np.arange(2, n + 2)))[: loss.k].sum()
+
+        def b(h):
+            return 1 / np.log2(1 + h) / (1 + (h / cut) ** (4 / tau))
+
+        step = 1e-4 * h
+        value, c = 1 - a @ b(h), a * (b(h - step) - b(h + step)) / (2 * step)
+        e = a * np.maximum(-(b(h + step) - 2 * b(h) + b(h - step)) / step**2, 0) * (loss.k is not None)
+    bound = loss.bind(Queries.from_sizes(y, [n]))
+    found, gradient = bound.value_gradient(f)
+    np.testing.assert_allclose(found, value, rtol=1e-11)
+    expected = (w @ c - c * w.sum(1)) / tau
+    np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max())
+    # A bound, and a close one: groups of c are a quarter of an octave wide.
+    diag = bound.gradient_hessian(f)[1]
+    eS = e * w.sum(1)
+    exact = 2 / tau**2 * ((w * np.abs(c[:, None] - c)).sum(1) + w @ eS + eS * w.sum(1))
+    assert (diag > exact * (1 - 1e-5)).all()
+    assert (diag < 1.2 * exact + 1e-6 * exact.max()).all()
+    assert diag.sum() < 1.03 * exact.sum()
 
 
 @pytest.mark.parametrize("loss", [PairwiseLogistic(), WUB()], ids=repr)

@@ -1,0 +1,261 @@
+"""Loops of the smoothed metrics over the pairs of short lists; notation and formulas are those of `smoothed`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from boostlist.losses.ratios import BLOCK, exponentials, ratios
+from boostlist.losses.shared_loops import gather, spread_by_grade
+from boostlist.parallel import compiled, longest, vectorized
+
+if TYPE_CHECKING:
+    from boostlist._typing import FloatArray
+    from boostlist.levels import Levels
+
+
+@vectorized
+def _position_row(r, h, S):  # type: ignore[no-untyped-def]
+    """Add s_ji to h_j and w to S_j for the ratios r_j = e^{(f_j - f_i) / tau}, and return the sums of s_ij and w."""
+    ahead = slopes = 0.0
+    for j in range(r.size):
+        inverse = 1 / (1 + r[j])
+        s = r[j] * inverse
+        w = s * inverse
+        h[j] += inverse
+        S[j] += w
+        ahead += s
+        slopes += w
+    return ahead, slopes
+
+
+@vectorized
+def _position_gradient_row(r, c, e, ci, ei, gradient, diag):  # type: ignore[no-untyped-def]
+    """Add w (c_i - c_j) to the gradient and w (|c_i - c_j| + e_i + e_j) to the diagonal of j, and return both sums."""
+    pulls = curvatures = 0.0
+    for j in range(r.size):
+        inverse = 1 / (1 + r[j])
+        w = r[j] * inverse * inverse
+        gap = ci - c[j]
+        pull = w * gap
+        curvature = w * (abs(gap) + ei + e[j])
+        gradient[j] += pull
+        diag[j] += curvature
+        pulls += pull
+        curvatures += curvature
+    return pulls, curvatures
+
+
+@compiled
+def _discount(h, cut, power):  # type: ignore[no-untyped-def]
+    """Return the discount 1 / log(1 + h) times its gate, minus its slope, and minus its bend where that is negative."""
+    log = np.log1p(h)
+    b = 1 / log
+    slope = -b * b / (1 + h)
+    if cut == np.inf:
+        return b, -slope, 0.0
+    bend = b * b * (1 + 2 * b) / ((1 + h) * (1 + h))
+    t = np.exp(-abs(power * np.log(h / cut)))
+    gate = 1 / (1 + t) if h < cut else t / (1 + t)
+    gate_slope = -power / h * t / ((1 + t) * (1 + t))
+    gate_bend = -gate_slope / h * (1 + power * (1 - 2 * gate))
+    return (
+        b * gate,
+        -(slope * gate + b * gate_slope),
+        max(-(bend * gate + 2 * slope * gate_slope + b * gate_bend), 0.0),
+    )
+
+
+class PositionTables(NamedTuple):
+    """tau; whether b(h) = 1 / h; the cut-off; 1 / DCG_max by query; the levels, with the gain of each."""
+
+    tau: float
+    reciprocal: bool
+    cut: float
+    scale: FloatArray
+    levels: Levels
+    a: FloatArray
+
+
+@compiled
+def position_terms(q, tables, h, S):  # type: ignore[no-untyped-def]
+    """Turn h into c and S into e S, and return the sum of a b(h); documents are in ascending order of grade."""
+    levels, a = tables.levels, tables.a
+    begin = levels.document[levels.start[q]]
+    gained = 0.0
+    for g in range(levels.start[q], levels.start[q + 1]):
+        for i in range(levels.document[g] - begin, levels.document[g + 1] - begin):
+            if a[g] == 0:
+                h[i] = S[i] = 0.0
+                continue
+            if tables.reciprocal:
+                b, c, e = 1 / h[i], 1 / (h[i] * h[i]), 0.0
+            else:
+                b, c, e = _discount(h[i], tables.cut, 4 / tables.tau)
+            gained += a[g] * b
+            h[i] = a[g] * c
+            S[i] = a[g] * e * S[i]
+    return gained
+
+
+class ERRTables(NamedTuple):
+    """tau; the levels, with R and 1 - R of each."""
+
+    tau: float
+    levels: Levels
+    R: FloatArray
+    rest: FloatArray
+
+
+@compiled
+def soft_positions(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
+    """Value, gradient and majorizer of smoothed NDCG and reciprocal rank."""
+    tau, scale, levels, a = tables.tau, tables.scale, tables.levels, tables.a
+    document = levels.document
+    most = longest(lists.query, lists.start)
+    x, E, h, S = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    pull, curvature = np.empty(most), np.empty(most)
+    ratio = np.empty(BLOCK)
+    for q in lists.query:
+        rows = slice(lists.start[q], lists.start[q + 1])
+        gradient, diag, order = out.gradient[rows], out.diag[rows], levels.order[rows]
+        begin, n = rows.start, order.size
+        gather(f[rows], order, x)
+        for i in range(n):
+            x[i] /= tau
+        near = exponentials(x[:n], E)
+        # Documents without a gain come first, and among themselves do not matter.
+        lowest = levels.start[q]
+        while a[lowest] == 0:
+            lowest += 1
+        bare = document[lowest] - begin
+        h[:n] = 1.0
+        S[:n] = 0.0
+        for left in range(0, n, BLOCK):
+            for i in range(max(bare, left + 1), n):
+                right = min(left + BLOCK, i)
+                r = ratio[: right - left]
+                ratios(near, x, E, i, left, right, r)
+                ahead, slopes = _position_row(r, h[left:right], S[left:right])
+                h[i] += ahead
+                S[i] += slopes
+        gained = position_terms(q, tables, h, S)
+        pull[:n] = 0.0
+        curvature[:n] = 0.0
+        for left in range(0, n, BLOCK):
+            for i in range(max(bare, left + 1), n):
+                right = min(left + BLOCK, i)
+                r = ratio[: right - left]
+                ratios(near, x, E, i, left, right, r)
+                p, c = _position_gradient_row(
+                    r, h[left:right], S[left:right], h[i], S[i], pull[left:right], curvature[left:right]
+                )
+                pull[i] -= p
+                curvature[i] += c
+        factor = lists.weight[q] * scale[q] / tau
+        for i in range(n):
+            gradient[order[i]] = factor * pull[i]
+            diag[order[i]] = 2 * factor / tau * curvature[i]
+        out.value[q] = 1 - scale[q] * gained
+
+
+@vectorized
+def _err_row(r, rest, rest_i, h, T):  # type: ignore[no-untyped-def]
+    """Add s_ji to h_j and multiply T_j by 1 - R_i s_ji; return the sum of s_ij and the product of 1 - R_j s_ij.
+
+    rest is 1 - R.
+    """
+    ahead, product = 0.0, 1.0
+    for j in range(r.size):
+        inverse = 1 / (1 + r[j])
+        h[j] += inverse
+        T[j] *= (r[j] + rest_i) * inverse
+        ahead += r[j] * inverse
+        product *= (1 + rest[j] * r[j]) * inverse
+    return ahead, product
+
+
+@vectorized
+def _err_gradient_row(r, R, rest, t, T, Ri, rest_i, ti, Ti, gradient, diag):  # type: ignore[no-untyped-def]
+    """Add w (G_ij - G_ji) to the gradient and w (G_ij + G_ji) to the diagonal of j, and return both sums; t = T / h."""
+    pulls = curvatures = 0.0
+    for j in range(r.size):
+        inverse = 1 / (1 + r[j])
+        s = r[j] * inverse
+        w = s * inverse
+        # w R_j / (1 - R_j s_ij) and w R_i / (1 - R_i s_ji)
+        own = ti * w + Ti * R[j] * (s / (1 + rest[j] * r[j]))
+        other = t[j] * w + T[j] * Ri * (s / (r[j] + rest_i))
+        gradient[j] += own - other
+        diag[j] += own + other
+        pulls += own - other
+        curvatures += own + other
+    return pulls, curvatures
+
+
+@compiled
+def err(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
+    """Value, gradient and majorizer of smoothed ERR."""
+    tau, levels = tables.tau, tables.levels
+    document = levels.document
+    most = longest(lists.query, lists.start)
+    x, E, R, rest = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    h, T, pull, curvature = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    ratio = np.empty(BLOCK)
+    for q in lists.query:
+        rows = slice(lists.start[q], lists.start[q + 1])
+        gradient, diag, order = out.gradient[rows], out.diag[rows], levels.order[rows]
+        first, last = levels.start[q], levels.start[q + 1]
+        n = order.size
+        gather(f[rows], order, x)
+        spread_by_grade(first, last, document, tables.R, R)
+        spread_by_grade(first, last, document, tables.rest, rest)
+        for i in range(n):
+            x[i] /= tau
+        near = exponentials(x[:n], E)
+        bare = 0
+        while bare < n and R[bare] == 0:
+            bare += 1
+        h[:n] = 1.0
+        T[:n] = R[:n]
+        for left in range(0, n, BLOCK):
+            for i in range(max(bare, left + 1), n):
+                right = min(left + BLOCK, i)
+                r = ratio[: right - left]
+                ratios(near, x, E, i, left, right, r)
+                ahead, product = _err_row(r, rest[left:right], rest[i], h[left:right], T[left:right])
+                h[i] += ahead
+                T[i] *= product
+        gained = 0.0
+        for i in range(n):
+            T[i] /= h[i]
+            gained += T[i]
+            h[i] = T[i] / h[i]
+        pull[:n] = 0.0
+        curvature[:n] = 0.0
+        for left in range(0, n, BLOCK):
+            for i in range(max(bare, left + 1), n):
+                right = min(left + BLOCK, i)
+                r = ratio[: right - left]
+                ratios(near, x, E, i, left, right, r)
+                p, c = _err_gradient_row(
+                    r,
+                    R[left:right],
+                    rest[left:right],
+                    h[left:right],
+                    T[left:right],
+                    R[i],
+                    rest[i],
+                    h[i],
+                    T[i],
+                    pull[left:right],
+                    curvature[left:right],
+                )
+                pull[i] -= p
+                curvature[i] += c
+        factor = lists.weight[q] / tau
+        for i in range(n):
+            gradient[order[i]] = factor * pull[i]
+            diag[order[i]] = 2 * factor / tau * curvature[i]
+        out.value[q] = 1 - gained
