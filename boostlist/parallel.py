@@ -52,10 +52,30 @@ def compiled(function: Callable[..., Any], fastmath: frozenset[str] = frozenset(
     result: Callable[..., Any]
     try:
         result = njit(cache=True, **options)(function)
+        _forgive(result)
     except RuntimeError:  # numba's word for a disk on which nothing can be written
         _warn_of_no_cache()
         result = njit(**options)(function)
     return result
+
+
+def _forgive(dispatcher: Any) -> None:
+    """Let an index of the cache that cannot be read count as empty, as numba has it for one that is outdated.
+
+    Numba reads it before it finds out. That fails where a class is gone that an argument once had, or a file was cut.
+    """
+    file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    read = getattr(file, "_load_index", None)
+    if file is None or read is None:  # a numba that keeps its cache in another way
+        return
+
+    def read_or_begin_anew() -> Any:
+        try:
+            return read()
+        except Exception:
+            return {}
+
+    file._load_index = read_or_begin_anew
 
 
 @cache

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import subprocess
 import sys
 import threading
 import time
 
+import numba
 import numpy as np
 import pytest
 
@@ -162,3 +164,21 @@ def test_without_a_folder_to_write_to_it_works_and_warns_once():
         "assert ['NUMBA_CACHE_DIR' in str(w.message) for w in caught] == [True], [str(w.message) for w in caught]"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_cache_that_cannot_be_read_is_made_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+
+    def twice(x):
+        return 2 * x
+
+    def compiled_how_often():
+        function = compiled(twice)
+        assert function(21) == 42
+        return sum(function.stats.cache_misses.values())
+
+    assert [compiled_how_often(), compiled_how_often()] == [1, 0]
+    (index,) = tmp_path.rglob("*.nbi")
+    for damaged in (index.read_bytes()[:-9], pickle.dumps(numba.__version__) + b"cboostlist.losses.base\nNeverWas\n."):
+        index.write_bytes(damaged)
+        assert [compiled_how_often(), compiled_how_often()] == [1, 0]

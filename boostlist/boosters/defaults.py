@@ -18,7 +18,7 @@ from boostlist.boosters.objective import BoundObjective, Objective, automatic_sc
 from boostlist.checks import did_you_mean
 from boostlist.gains import Gain
 from boostlist.losses import Loss, Pointwise, registry
-from boostlist.losses.combination import BoundSum
+from boostlist.losses.base import BoundSum
 from boostlist.losses.pairwise import Pairwise
 from boostlist.losses.targets import LAST_GRADE
 

@@ -16,6 +16,7 @@ EXAMPLES = """\
 examples:
   boostlist losses                     all losses as a table
   boostlist losses cs_listmle          one loss with formula and parameters
+  boostlist losses --families          by family, in Markdown
   boostlist losses --json | jq '.[] | select(.convex) | .name'
 """
 
@@ -33,6 +34,7 @@ def add_parser(commands: Any) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="machine-readable output")
     form.add_argument("--markdown", action="store_true", help="the table in Markdown")
+    form.add_argument("--families", action="store_true", help="a table by family in Markdown")
     parser.set_defaults(run=run)
 
 
@@ -44,6 +46,7 @@ def describe(name: str) -> dict[str, Any]:
     return {
         "name": name,
         "class": type(loss).__name__,
+        "family": loss.family,
         "summary": (inspect.getdoc(type(loss)) or "").splitlines()[0],
         "parameters": {field.name: getattr(loss, field.name) for field in dataclasses.fields(loss)},
         **dataclasses.asdict(loss.traits),
@@ -68,14 +71,30 @@ def markdown() -> str:
     from boostlist.losses import registry
 
     lines = [
-        "| objective | loss and default parameters | cost | convex | shift-invariant | diag |",
-        "|---|---|---|---|---|---|",
+        "| objective | loss and default parameters | cost | convex | shift-invariant | diag | H v |",
+        "|---|---|---|---|---|---|---|",
     ]
     for name in registry:
         about = describe(name)
-        marks = ("yes" if about[trait] else "no" for trait in ("convex", "shift_invariant"))
-        cells = (f"[`{name}`](#{name})", f"`{registry[name]()!r}`", f"O({about['cost']})", *marks, about["diag"])
+        convex, blind, hessp = ("yes" if about[trait] else "no" for trait in ("convex", "shift_invariant", "hessp"))
+        loss, cost = f"`{registry[name]()!r}`", f"O({about['cost']})"
+        cells = (f"[`{name}`](#{name})", loss, cost, convex, blind, about["diag"], hessp)
         lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def families() -> str:
+    """Return the families with their losses and costs as a Markdown table: the one in README.md."""
+    from boostlist.losses import registry
+
+    rows: dict[str, tuple[list[str], list[str]]] = {}
+    for name, loss in registry.items():
+        names, costs = rows.setdefault(loss.family, ([], []))
+        names.append(f"`{name}`")
+        costs.append(f"O({loss().traits.cost.replace('^2', '²')})")
+    lines = ["| family | objectives | cost |", "|---|---|---|"]
+    for family, (names, costs) in rows.items():
+        lines.append(f"| {family} | {' '.join(names)} | {', '.join(dict.fromkeys(costs))} |")
     return "\n".join(lines)
 
 
@@ -100,6 +119,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(found, indent=2))
     elif arguments.markdown:
         print(markdown())
+    elif arguments.families:
+        print(families())
     else:
         print(text(name) if name else table())
     return 0

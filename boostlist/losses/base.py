@@ -12,26 +12,27 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from functools import reduce
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from boostlist import plugins
-from boostlist.arrays import frozen
-from boostlist.parallel import over_queries
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from boostlist._typing import AnyArray, FloatArray, IntArray
+    from boostlist._typing import AnyArray, FloatArray
     from boostlist.boosters.objective import Objective
-    from boostlist.losses.combination import Sum
     from boostlist.queries import Queries
 
 Curvature = Callable[[int, int, "FloatArray"], "FloatArray"]
 
 VALUE, GRADIENT, DIAG = 1, 2, 4
-"""What a loop is asked for, or-ed together; it may compute more where that costs nothing."""
+"""What a bound loss is asked for, or-ed together; it may compute more where that costs nothing."""
+
+# From cheap to dear; what is not among them may be worse.
+_COSTS = ("n", "n G", "n log n", "n k", "n^2")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +135,14 @@ class Loss(ABC):
     """Base of all losses: a frozen dataclass of keyword parameters, hashable, picklable, and callable by the hosts.
 
     The losses here are `CompiledLoss` es. A subclass of `Loss` itself with `traits` and `bind` works everywhere too.
+
+    Attributes
+    ----------
+    family
+        Heading under which tables list the loss.
     """
+
+    family: ClassVar[str] = "others"
 
     def __new__(cls, *args: Any, **parameters: Any) -> Self:
         """Make a loss of parameters by name; a host that was given the class is told so."""
@@ -198,13 +206,9 @@ class Loss(ABC):
         return self.objective()(a, b, weight, group)
 
     def __add__(self, other: Loss) -> Sum:
-        from boostlist.losses.combination import Sum
-
         return Sum.of((1.0, self), (1.0, other)) if isinstance(other, Loss) else NotImplemented
 
     def __mul__(self, factor: float) -> Sum:
-        from boostlist.losses.combination import Sum
-
         return Sum.of((factor, self)) if isinstance(factor, int | float | np.number) else NotImplemented
 
     __rmul__ = __mul__
@@ -217,179 +221,94 @@ class Loss(ABC):
         return self * (1 / divisor) if isinstance(divisor, int | float | np.number) else NotImplemented
 
 
-class Lists(NamedTuple):
-    """The queries that a loop is to handle, each q in `query`: its rows are ``start[q]:start[q + 1]``."""
+@dataclass(frozen=True, repr=False)
+class Sum(Loss):
+    """A weighted sum of losses, which is a loss like any other: ``CsListMLE() + 0.3 * Pointwise()``.
 
-    query: IntArray
-    start: IntArray
-    weight: FloatArray
+    Value, gradient, diagonal and Hessian-vector product add. It is scaled as a whole when it serves as an objective.
 
-
-class Outputs(NamedTuple):
-    """What a loop writes: ``value[q]`` without, gradient and diag of the rows of q with the weight of q."""
-
-    value: FloatArray
-    gradient: FloatArray
-    diag: FloatArray
-
-
-class Stages(NamedTuple):
-    """X, with the rows from query `first` on, and what a stage loop makes of it.
-
-    S has a row for each row of X; A and B have one for each level from that query on.
-    """
-
-    first: int
-    X: FloatArray
-    S: FloatArray
-    A: FloatArray
-    B: FloatArray
-
-
-class LongLoops(NamedTuple):
-    """Loops for long lists, tried before the others, and the tables that they read.
-
-    They take one argument more than `CompiledLoss.loop` and `CompiledLoss.hessp_loop`: ``done``, by query, where they
-    put True. What they leave is left to the others.
-    """
-
-    loop: Callable[..., None]
-    hessp_loop: Callable[..., None] | None
-    tables: Any
-
-
-LONG = 128
-"""Documents from which on a list is long, the shortest at which `LongLoops` were measured to be worth a look."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CompiledLoss(Loss):
-    """A loss given by compiled loops over queries and the tables that they read.
-
-    To add a loss, write its loop and a subclass with `traits`, `loop`, `tables` and, where it has true curvature,
-    `hessp_loop`; docs/adding_a_loss.md shows it. Loops are class attributes wrapped in `staticmethod`.
-
-    Attributes
+    Parameters
     ----------
-    loop
-        ``loop(lists: Lists, f, need, out: Outputs, tables)``: write the outputs of the queries in ``lists.query``.
-        ``out.value`` starts at 0. Only what `need` asks for must be right.
-    hessp_loop
-        ``hessp_loop(lists: Lists, f, v, out, tables)``: write H v, weights included; or None.
-    stage_loop
-        ``stage_loop(lists: Lists, f, stages: Stages, tables)``, or None. It makes X'HX two matrix products where H is
-        diag(D) less an outer product for each of `tables.levels`, each of two means over documents:
-
-            X'HX = S'S - A'B - B'A,   S = D^(1/2) X
-
-        Since such an H takes constants to 0, the loop subtracts a query's first row from all its rows: features far
-        from 0 keep their digits.
+    terms
+        Pairs of a factor > 0 and a loss.
     """
 
-    loop: ClassVar[Callable[..., None]]
-    hessp_loop: ClassVar[Callable[..., None] | None] = None
-    stage_loop: ClassVar[Callable[..., None] | None] = None
+    terms: tuple[tuple[float, Loss], ...]
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        # Traits that depend on parameters are known of instances only; tests hold these to their word.
-        if isinstance(cls.traits, Traits) and cls.traits.hessp != (cls.hessp_loop is not None):
-            raise TypeError(
-                f"{cls.__name__} has traits.hessp={cls.traits.hessp} and hessp_loop={cls.hessp_loop}: declare "
-                "Hessian-vector products if and only if there is a loop for them"
-            )
+    def __post_init__(self) -> None:
+        for factor, loss in self.terms:
+            if not (np.isfinite(factor) and factor > 0):
+                raise ValueError(f"the factor of {loss!r} is {factor}; it must be finite and > 0")
 
-    @abstractmethod
-    def tables(self, queries: Queries) -> Any:
-        """Return what the loops read besides scores, all that depends on labels and parameters alone: a NamedTuple."""
+    @classmethod
+    def of(cls, *terms: tuple[float, Loss]) -> Sum:
+        """Make a sum, with the terms of sums among the terms spread out."""
+        flat: list[tuple[float, Loss]] = []
+        for factor, loss in terms:
+            inner = loss.terms if isinstance(loss, Sum) else ((1.0, loss),)
+            flat += [(float(factor) * f, term) for f, term in inner]
+        return cls(terms=tuple(flat))
 
-    def idle(self, queries: Queries, tables: Any) -> IntArray:
-        """Return the queries that contribute nothing whatever the scores: loops are spared these."""
-        return np.empty(0, np.int64)
+    def __repr__(self) -> str:
+        return " + ".join(f"{loss!r}" if factor == 1 else f"{factor:g} * {loss!r}" for factor, loss in self.terms)
 
-    def long_loops(self, queries: Queries, tables: Any) -> LongLoops | None:
-        """Return loops for lists of `LONG` documents or more, if there are any that scale better."""
-        return None
-
-    def bind(self, queries: Queries) -> BoundLoss:
-        """Compute the tables for these queries."""
-        return _BoundLoops(self, queries)
-
-
-def _frozen_tables(tables: Any) -> Any:
-    """Freeze the arrays of a NamedTuple, and of those within it."""
-    if isinstance(tables, tuple):
-        return type(tables)(*(_frozen_tables(table) for table in tables))
-    return frozen(tables) if isinstance(tables, np.ndarray) else tables
-
-
-class _BoundLoops(BoundLoss):
-    """A compiled loss and its tables."""
-
-    loss: CompiledLoss
-
-    def __init__(self, loss: CompiledLoss, queries: Queries) -> None:
-        super().__init__(loss, queries)
-        self._tables = _frozen_tables(loss.tables(queries))
-        idle = np.zeros(queries.n_queries, np.bool_)
-        idle[loss.idle(queries, self._tables)] = True
-        active = np.flatnonzero(~idle)
-        self._active = Lists(frozen(active), queries.start, queries.weight)
-        self._idle_rows = np.flatnonzero(np.repeat(idle, queries.sizes))
-        long = active[queries.sizes[active] >= LONG]
-        self._long_loops = loss.long_loops(queries, self._tables) if long.size else None
-        self._long = long
-
-    def _over(self, query: IntArray, loop: Callable[..., None], *args: Any) -> None:
-        """Run a loop over some queries, on all threads."""
-        over_queries(
-            lambda lo, hi: loop(self._active._replace(query=frozen(query[lo:hi])), *args),
-            np.concatenate(([0], np.cumsum(self.queries.sizes[query]))),
+    @property
+    def traits(self) -> Traits:
+        """What all terms promise; an exact diagonal and a majorizer add up to neither."""
+        traits = [loss.traits for _, loss in self.terms]
+        kinds = {t.diag for t in traits}
+        return Traits(
+            diag=kinds.pop() if len(kinds) == 1 else "heuristic",
+            convex=all(t.convex for t in traits),
+            shift_invariant=all(t.shift_invariant for t in traits),
+            hessp=all(t.hessp for t in traits),
+            conservative=all(t.conservative for t in traits),
+            sampled=any(t.sampled for t in traits),
+            step=min(t.step for t in traits),
+            cost=max((t.cost for t in traits), key=lambda cost: _COSTS.index(cost) if cost in _COSTS else len(_COSTS)),
         )
 
-    def _over_active(self, loop: Callable[..., None], long_loop: Callable[..., None] | None, *args: Any) -> None:
-        """Run the loop for long lists over these, and the other over all that are left."""
-        query = self._active.query
-        if long_loop is not None and self._long_loops is not None:
-            done = np.zeros(self.queries.n_queries, np.bool_)
-            self._over(self._long, long_loop, *args, self._long_loops.tables, done)
-            query = query[~done[query]]
-        if query.size:
-            self._over(query, loop, *args, self._tables)
+    def with_grades(self, grades: tuple[float, ...]) -> Sum:
+        """Return the sum with this label set in every term that has one and was given none."""
+        return Sum(terms=tuple((factor, loss.with_grades(grades)) for factor, loss in self.terms))
 
-    def evaluate(self, f: FloatArray, need: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        out = Outputs(np.zeros(self.queries.n_queries), np.empty_like(f), np.empty_like(f))
-        out.gradient[self._idle_rows] = out.diag[self._idle_rows] = 0.0
-        self._over_active(self.loss.loop, self._long_loops and self._long_loops.loop, frozen(f), need, out)
-        return out
+    def bind(self, queries: Queries) -> BoundLoss:
+        """Bind every term."""
+        return BoundSum.of(*((factor, term.bind(queries)) for factor, term in self.terms))
 
-    def hessp(self, f: ArrayLike) -> Callable[[ArrayLike], FloatArray]:
-        loop = self.loss.hessp_loop
-        if loop is None:
-            return super().hessp(f)
-        scores = self.queries.scores(f)
 
-        def product(v: ArrayLike) -> FloatArray:
-            out = np.empty_like(scores)
-            out[self._idle_rows] = 0.0
-            long_loop = self._long_loops and self._long_loops.hessp_loop
-            self._over_active(loop, long_loop, scores, self.queries.scores(v), out)
-            return out
+class BoundSum(BoundLoss):
+    """A sum of losses that are bound to the same queries; make one with `BoundSum.of`."""
 
-        return product
+    def __init__(self, terms: tuple[tuple[float, BoundLoss], ...]) -> None:
+        super().__init__(Sum(terms=tuple((factor, term.loss) for factor, term in terms)), terms[0][1].queries)
+        self._terms = terms
 
-    def curvature(self, f: ArrayLike) -> Curvature | None:
-        loop = self.loss.stage_loop
-        if loop is None:
+    @classmethod
+    def of(cls, *terms: tuple[float, BoundLoss]) -> BoundSum:
+        """Make a sum, with the terms of sums among the terms spread out."""
+        return cls(tuple((float(factor) * f, inner) for factor, term in terms for f, inner in term.terms))
+
+    @property
+    def terms(self) -> tuple[tuple[float, BoundLoss], ...]:
+        """Factor and bound loss of each term."""
+        return self._terms
+
+    def evaluate(self, f: FloatArray, need: int) -> tuple[FloatArray, FloatArray, FloatArray]:  # noqa: D102
+        total = tuple(np.zeros(n) for n in (self.queries.n_queries, f.size, f.size))
+        for factor, term in self._terms:
+            for asked, out, part in zip((VALUE, GRADIENT, DIAG), total, term.evaluate(f, need), strict=True):
+                if need & asked:
+                    out += factor * part  # not in place: `part` may be the term's own
+        return total[0], total[1], total[2]
+
+    def hessp(self, f: ArrayLike) -> Callable[[ArrayLike], FloatArray]:  # noqa: D102
+        products = [(factor, term.hessp(f)) for factor, term in self._terms]
+        return lambda v: reduce(np.add, (factor * product(v) for factor, product in products))
+
+    def curvature(self, f: ArrayLike) -> Curvature | None:  # noqa: D102
+        parts = [(factor, term.curvature(f)) for factor, term in self._terms]
+        known = [(factor, part) for factor, part in parts if part is not None]
+        if len(known) < len(parts):
             return None
-        scores, stage = self.queries.scores(f), self._tables.levels.start
-
-        def product(lo: int, hi: int, X: FloatArray) -> FloatArray:
-            S = np.zeros_like(X)
-            A, B = np.zeros((2, stage[hi] - stage[lo], X.shape[1]))
-            query = self._active.query[slice(*np.searchsorted(self._active.query, (lo, hi)))]
-            self._over(query, loop, scores, Stages(lo, frozen(X), S, A, B), self._tables)
-            cross: FloatArray = A.T @ B
-            return np.asarray(S.T @ S - cross - cross.T)
-
-        return product
+        return lambda lo, hi, X: reduce(np.add, (factor * part(lo, hi, X) for factor, part in known))

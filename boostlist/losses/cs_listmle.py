@@ -43,7 +43,8 @@ import numpy as np
 
 from boostlist.checks import check_choice, check_k
 from boostlist.gains import Gain, check_gain, gains
-from boostlist.losses.base import VALUE, CompiledLoss, Traits
+from boostlist.losses.base import VALUE, Traits
+from boostlist.losses.compiled import CompiledLoss
 from boostlist.losses.shared_loops import stage_rows
 from boostlist.parallel import compiled, longest
 
@@ -337,6 +338,7 @@ class CsListMLE(CompiledLoss):
     weights: Literal["ndcg", "grade"] = "ndcg"
     gain: Gain = "exp2"
 
+    family = "bound on NDCG"
     traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, step=4.0, cost="n")
     loop = staticmethod(_cs_listmle)
     hessp_loop = staticmethod(_cs_listmle_hessp)

@@ -111,6 +111,8 @@ class GroupPL(Loss):
 
     aggregation: Aggregation = "logmeanexp"
 
+    family = "Plackett-Luce"
+
     def __post_init__(self) -> None:
         check_choice("aggregation", self.aggregation, Aggregation)
 

@@ -33,7 +33,8 @@ import numpy as np
 
 from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain
-from boostlist.losses.base import DIAG, CompiledLoss, Traits
+from boostlist.losses.base import DIAG, Traits
+from boostlist.losses.compiled import CompiledLoss
 from boostlist.losses.interval_solver import PULL, chain, hold, room_for, settle, solve, stand
 from boostlist.losses.targets import grade_targets
 from boostlist.parallel import compiled
@@ -161,6 +162,7 @@ class IntervalRank(CompiledLoss):
     targets: Gain = "exp2"
     diag: Diag = "exact"
 
+    family = "intervals and squared error"
     loop = staticmethod(_interval_rank)
     hessp_loop = staticmethod(_interval_rank_hessp)
 

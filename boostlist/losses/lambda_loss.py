@@ -34,7 +34,8 @@ import numpy as np
 
 from boostlist.checks import check_choice, check_k
 from boostlist.gains import Gain, check_gain, gains
-from boostlist.losses.base import VALUE, CompiledLoss, Traits
+from boostlist.losses.base import VALUE, Traits
+from boostlist.losses.compiled import CompiledLoss
 from boostlist.losses.ratios import exponentials, ratios
 from boostlist.losses.weights import Grades, check_grades, discount_sums, label_set
 from boostlist.ordering import rank, room
@@ -254,6 +255,7 @@ class LambdaLoss(CompiledLoss):
     grades: Grades = None
     threshold: float = 1.0
 
+    family = "of today's boosting systems"
     loop = staticmethod(_lambda)
 
     def __post_init__(self) -> None:

@@ -21,7 +21,8 @@ import numpy as np
 
 from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain, gains
-from boostlist.losses.base import VALUE, CompiledLoss, Traits
+from boostlist.losses.base import VALUE, Traits
+from boostlist.losses.compiled import CompiledLoss
 from boostlist.parallel import compiled, longest
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def _cross_entropy_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-d
 class CrossEntropy(CompiledLoss):
     """Common part: the loops, for targets given in proportion."""
 
+    family = "Plackett-Luce"
     traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, step=4.0, cost="n")
     loop = staticmethod(_cross_entropy)
     hessp_loop = staticmethod(_cross_entropy_hessp)

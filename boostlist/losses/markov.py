@@ -40,7 +40,8 @@ import numpy as np
 from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain
 from boostlist.losses import markov_loops
-from boostlist.losses.base import CompiledLoss, LongLoops, Traits
+from boostlist.losses.base import Traits
+from boostlist.losses.compiled import CompiledLoss, LongLoops
 from boostlist.losses.difference_sums import profile
 from boostlist.losses.long_lists import LongPairs, all_pairs, all_pairs_hessp, graded_pairs, graded_pairs_hessp
 from boostlist.losses.markov_loops import WpLLTables, WUBTables
@@ -91,6 +92,7 @@ class WpLL(CompiledLoss):
     gain: Gain = "exp2"
     grades: Grades = None
 
+    family = "Markov random field"
     traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, step=16.0, cost="n G")
     loop = staticmethod(markov_loops.wpll)
     hessp_loop = staticmethod(markov_loops.wpll_hessp)
@@ -145,6 +147,7 @@ class WUB(CompiledLoss):
     gain: Gain = "exp2"
     grades: Grades = None
 
+    family = "Markov random field"
     traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, step=4.0, cost="n")
     loop = staticmethod(markov_loops.wub)
     hessp_loop = staticmethod(markov_loops.wub_hessp)

@@ -27,7 +27,8 @@ from boostlist.arrays import frozen
 from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain
 from boostlist.losses import pairwise_hinge, pairwise_loops
-from boostlist.losses.base import CompiledLoss, LongLoops, Traits
+from boostlist.losses.base import Traits
+from boostlist.losses.compiled import CompiledLoss, LongLoops
 from boostlist.losses.difference_sums import profile
 from boostlist.losses.long_lists import LongPairs, graded_pairs, graded_pairs_hessp
 from boostlist.losses.pairwise_hinge import HingeTables
@@ -69,6 +70,8 @@ class Pairwise(CompiledLoss):
     normalize: Normalizer = "documents"
     gain: Gain = "exp2"
     grades: Grades = None
+
+    family = "pairwise"
 
     def __post_init__(self) -> None:
         check_choice("weights", self.weights, PairWeights)

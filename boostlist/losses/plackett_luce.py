@@ -44,7 +44,8 @@ import numpy as np
 
 from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain
-from boostlist.losses.base import VALUE, CompiledLoss, Traits
+from boostlist.losses.base import VALUE, Traits
+from boostlist.losses.compiled import CompiledLoss
 from boostlist.losses.shared_loops import stage_rows
 from boostlist.losses.targets import warn_of_large_weights
 from boostlist.losses.weights import Grades, StageWeights, check_grades, stage_weights
@@ -243,6 +244,7 @@ class PlackettLuce(CompiledLoss):
 
     ties: Ties = "breslow"
 
+    family = "Plackett-Luce"
     reverse: ClassVar[bool] = False
     traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, step=4.0, cost="n")
     loop = staticmethod(_plackett_luce)

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from boostlist.gains import Gain, check_gain
-from boostlist.losses.base import CompiledLoss, Traits
+from boostlist.losses.base import Traits
+from boostlist.losses.compiled import CompiledLoss
 from boostlist.losses.targets import grade_targets
 from boostlist.parallel import compiled
 
@@ -81,6 +82,7 @@ class LeastSquares(CompiledLoss):
 
     targets: Gain = "exp2"
 
+    family = "intervals and squared error"
     loop = staticmethod(_squared_error)
     hessp_loop = staticmethod(_squared_error_hessp)
 

@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from boostlist.losses.base import CompiledLoss, Traits
+from boostlist.losses.base import Traits
+from boostlist.losses.compiled import CompiledLoss
 from boostlist.parallel import compiled, longest
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ class RankCosine(CompiledLoss):
     phi: Map = "identity"
     rho: float = 1.0
 
+    family = "cosine"
     traits = Traits(diag="majorizer", convex=False, shift_invariant=False, cost="n")
     loop = staticmethod(_rank_cosine)
 

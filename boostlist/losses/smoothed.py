@@ -48,7 +48,8 @@ import numpy as np
 from boostlist.checks import check_k
 from boostlist.gains import Gain, check_gain, gains
 from boostlist.losses import long_positions, smoothed_loops
-from boostlist.losses.base import CompiledLoss, LongLoops, Traits
+from boostlist.losses.base import Traits
+from boostlist.losses.compiled import CompiledLoss, LongLoops
 from boostlist.losses.difference_sums import profile
 from boostlist.losses.long_positions import LongPositions
 from boostlist.losses.smoothed_loops import ERRTables, PositionTables
@@ -71,6 +72,7 @@ class Smoothed(CompiledLoss):
 
     tau: float = 1.0
 
+    family = "smoothed metrics"
     traits = Traits(diag="majorizer", convex=False, shift_invariant=True, cost="n")
 
     def __post_init__(self) -> None:

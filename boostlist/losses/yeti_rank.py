@@ -31,7 +31,8 @@ import numpy as np
 
 from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain
-from boostlist.losses.base import VALUE, CompiledLoss, Traits
+from boostlist.losses.base import VALUE, Traits
+from boostlist.losses.compiled import CompiledLoss
 from boostlist.losses.draws import exponentials_of, key_of, mix
 from boostlist.losses.exponential import bits
 from boostlist.losses.lambda_loss import swap_gains
@@ -240,6 +241,7 @@ class YetiRank(CompiledLoss):
     threshold: float = 1.0
     seed: int = 0
 
+    family = "of today's boosting systems"
     traits = Traits(
         diag="heuristic", convex=False, shift_invariant=True, conservative=False, sampled=True, cost="n log n"
     )

@@ -14,7 +14,7 @@ from boostlist import Queries, TreeRanker, metrics
 from boostlist.boosters import binding
 from boostlist.levels import Levels
 from boostlist.losses import CsListMLE, ListMLE, Pointwise
-from boostlist.losses.base import CompiledLoss
+from boostlist.losses.compiled import CompiledLoss
 
 SIZES = np.array([3, 4, 2])
 LABELS = np.array([2, 0, 1, 0, 0, 3, 1, 1, 0], dtype=np.float32)

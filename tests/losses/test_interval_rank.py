@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from boostlist import Queries
 from boostlist.losses import IntervalRank
-from boostlist.losses.base import Lists
+from boostlist.losses.compiled import Lists
 from boostlist.losses.interval_solver import room_for, solve, stand
 from tests.losses.references import interval_rank as reference
 from tests.losses.test_registry import dense, smooth_lists

@@ -7,37 +7,14 @@ kinks has ``kink_distance(loss, f, y)``: how far the scores of a query are from 
 
 from __future__ import annotations
 
+import importlib
 import math
+import pkgutil
 from collections.abc import Callable
 
 from boostlist.losses import Loss
-from tests.losses.references import (
-    cs_listmle,
-    group_pl,
-    interval_rank,
-    listnet,
-    markov,
-    pairwise,
-    plackett_luce,
-    pointwise,
-    rank_cosine,
-    smoothed,
-    swaps,
-)
 
-FAMILIES = [
-    cs_listmle,
-    pairwise,
-    plackett_luce,
-    group_pl,
-    listnet,
-    pointwise,
-    rank_cosine,
-    interval_rank,
-    markov,
-    smoothed,
-    swaps,
-]
+FAMILIES = [importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
 
 CASES: list[Loss] = [loss for family in FAMILIES for loss in family.CASES]
 

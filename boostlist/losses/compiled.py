@@ -1,0 +1,198 @@
+"""Losses as compiled loops: the tables that they read, and the driver that runs them over queries on all threads."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from boostlist.arrays import frozen
+from boostlist.losses.base import BoundLoss, Curvature, Loss, Traits
+from boostlist.parallel import over_queries
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from boostlist._typing import FloatArray, IntArray
+    from boostlist.queries import Queries
+
+
+class Lists(NamedTuple):
+    """The queries that a loop is to handle, each q in `query`: its rows are ``start[q]:start[q + 1]``."""
+
+    query: IntArray
+    start: IntArray
+    weight: FloatArray
+
+
+class Outputs(NamedTuple):
+    """What a loop writes: ``value[q]`` without, gradient and diag of the rows of q with the weight of q."""
+
+    value: FloatArray
+    gradient: FloatArray
+    diag: FloatArray
+
+
+class Stages(NamedTuple):
+    """X, with the rows from query `first` on, and what a stage loop makes of it.
+
+    S has a row for each row of X; A and B have one for each level from that query on.
+    """
+
+    first: int
+    X: FloatArray
+    S: FloatArray
+    A: FloatArray
+    B: FloatArray
+
+
+class LongLoops(NamedTuple):
+    """Loops for long lists, tried before the others, and the tables that they read.
+
+    They take one argument more than `CompiledLoss.loop` and `CompiledLoss.hessp_loop`: ``done``, by query, where they
+    put True. What they leave is left to the others.
+    """
+
+    loop: Callable[..., None]
+    hessp_loop: Callable[..., None] | None
+    tables: Any
+
+
+LONG = 128
+"""Documents from which on a list is long, the shortest at which `LongLoops` were measured to be worth a look."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledLoss(Loss):
+    """A loss given by compiled loops over queries and the tables that they read.
+
+    To add a loss, write its loop and a subclass with `traits`, `loop`, `tables` and, where it has true curvature,
+    `hessp_loop`; docs/adding_a_loss.md shows it. Loops are class attributes wrapped in `staticmethod`.
+
+    Attributes
+    ----------
+    loop
+        ``loop(lists: Lists, f, need, out: Outputs, tables)``: write the outputs of the queries in ``lists.query``.
+        ``out.value`` starts at 0. Only what `need` asks for must be right.
+    hessp_loop
+        ``hessp_loop(lists: Lists, f, v, out, tables)``: write H v, weights included; or None.
+    stage_loop
+        ``stage_loop(lists: Lists, f, stages: Stages, tables)``, or None. It makes X'HX two matrix products where H is
+        diag(D) less an outer product for each of `tables.levels`, each of two means over documents:
+
+            X'HX = S'S - A'B - B'A,   S = D^(1/2) X
+
+        Since such an H takes constants to 0, the loop subtracts a query's first row from all its rows: features far
+        from 0 keep their digits.
+    """
+
+    loop: ClassVar[Callable[..., None]]
+    hessp_loop: ClassVar[Callable[..., None] | None] = None
+    stage_loop: ClassVar[Callable[..., None] | None] = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # Traits that depend on parameters are known of instances only; tests hold these to their word.
+        if isinstance(cls.traits, Traits) and cls.traits.hessp != (cls.hessp_loop is not None):
+            raise TypeError(
+                f"{cls.__name__} has traits.hessp={cls.traits.hessp} and hessp_loop={cls.hessp_loop}: declare "
+                "Hessian-vector products if and only if there is a loop for them"
+            )
+
+    @abstractmethod
+    def tables(self, queries: Queries) -> Any:
+        """Return what the loops read besides scores, all that depends on labels and parameters alone: a NamedTuple."""
+
+    def idle(self, queries: Queries, tables: Any) -> IntArray:
+        """Return the queries that contribute nothing whatever the scores: loops are spared these."""
+        return np.empty(0, np.int64)
+
+    def long_loops(self, queries: Queries, tables: Any) -> LongLoops | None:
+        """Return loops for lists of `LONG` documents or more, if there are any that scale better."""
+        return None
+
+    def bind(self, queries: Queries) -> BoundLoss:
+        """Compute the tables for these queries."""
+        return _BoundLoops(self, queries)
+
+
+def _frozen_tables(tables: Any) -> Any:
+    """Freeze the arrays of a NamedTuple, and of those within it."""
+    if isinstance(tables, tuple):
+        return type(tables)(*(_frozen_tables(table) for table in tables))
+    return frozen(tables) if isinstance(tables, np.ndarray) else tables
+
+
+class _BoundLoops(BoundLoss):
+    """A compiled loss and its tables."""
+
+    loss: CompiledLoss
+
+    def __init__(self, loss: CompiledLoss, queries: Queries) -> None:
+        super().__init__(loss, queries)
+        self._tables = _frozen_tables(loss.tables(queries))
+        idle = np.zeros(queries.n_queries, np.bool_)
+        idle[loss.idle(queries, self._tables)] = True
+        active = np.flatnonzero(~idle)
+        self._active = Lists(frozen(active), queries.start, queries.weight)
+        self._idle_rows = np.flatnonzero(np.repeat(idle, queries.sizes))
+        long = active[queries.sizes[active] >= LONG]
+        self._long_loops = loss.long_loops(queries, self._tables) if long.size else None
+        self._long = long
+
+    def _over(self, query: IntArray, loop: Callable[..., None], *args: Any) -> None:
+        """Run a loop over some queries, on all threads."""
+        over_queries(
+            lambda lo, hi: loop(self._active._replace(query=frozen(query[lo:hi])), *args),
+            np.concatenate(([0], np.cumsum(self.queries.sizes[query]))),
+        )
+
+    def _over_active(self, loop: Callable[..., None], long_loop: Callable[..., None] | None, *args: Any) -> None:
+        """Run the loop for long lists over these, and the other over all that are left."""
+        query = self._active.query
+        if long_loop is not None and self._long_loops is not None:
+            done = np.zeros(self.queries.n_queries, np.bool_)
+            self._over(self._long, long_loop, *args, self._long_loops.tables, done)
+            query = query[~done[query]]
+        if query.size:
+            self._over(query, loop, *args, self._tables)
+
+    def evaluate(self, f: FloatArray, need: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        out = Outputs(np.zeros(self.queries.n_queries), np.empty_like(f), np.empty_like(f))
+        out.gradient[self._idle_rows] = out.diag[self._idle_rows] = 0.0
+        self._over_active(self.loss.loop, self._long_loops and self._long_loops.loop, frozen(f), need, out)
+        return out
+
+    def hessp(self, f: ArrayLike) -> Callable[[ArrayLike], FloatArray]:
+        loop = self.loss.hessp_loop
+        if loop is None:
+            return super().hessp(f)
+        scores = self.queries.scores(f)
+
+        def product(v: ArrayLike) -> FloatArray:
+            out = np.empty_like(scores)
+            out[self._idle_rows] = 0.0
+            long_loop = self._long_loops and self._long_loops.hessp_loop
+            self._over_active(loop, long_loop, scores, self.queries.scores(v), out)
+            return out
+
+        return product
+
+    def curvature(self, f: ArrayLike) -> Curvature | None:
+        loop = self.loss.stage_loop
+        if loop is None:
+            return None
+        scores, stage = self.queries.scores(f), self._tables.levels.start
+
+        def product(lo: int, hi: int, X: FloatArray) -> FloatArray:
+            S = np.zeros_like(X)
+            A, B = np.zeros((2, stage[hi] - stage[lo], X.shape[1]))
+            query = self._active.query[slice(*np.searchsorted(self._active.query, (lo, hi)))]
+            self._over(query, loop, scores, Stages(lo, frozen(X), S, A, B), self._tables)
+            cross: FloatArray = A.T @ B
+            return np.asarray(S.T @ S - cross - cross.T)
+
+        return product
