@@ -30,6 +30,12 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--format", choices=FORMATS, help="format of the data; by default its suffix tells, else LETOR")
     group.add_argument("--qid-column", default="qid", metavar="NAME", help="query column of CSV and Parquet")
     group.add_argument("--label-column", default="label", metavar="NAME", help="label column of CSV and Parquet")
+    group.add_argument(
+        "--weight-column",
+        default="weight",
+        metavar="NAME",
+        help="column of CSV and Parquet with the weight of the query, if there is one (weight); '' makes it a feature",
+    )
     group.add_argument("--zero-based", action="store_true", help="LETOR features are counted from 0")
     group.add_argument("--sort", action="store_true", help="bring the documents of a query together")
 
@@ -57,23 +63,30 @@ def read_data(
     labelled
         Whether CSV and Parquet must have labels; without them all are 0.
     """
-    from boostlist.datasets import LetorError, RankingData, load_letor
+    from boostlist.datasets import RankingData, load_letor
 
     check_input(path)
     kind = arguments.format or format_of(path)
     if kind == "letor":
         chosen = {"n_features": n_features, "zero_based": arguments.zero_based, "sort": arguments.sort}
-        try:
-            with _open_pipe(path) as source:
-                return load_letor(source, comments=comments, **chosen)
-        except LetorError as error:
-            # The library names its own options; here they are called --sort and --zero-based.
-            text = re.sub(r"\b(sort|zero_based)=True", lambda option: f"--{option[1].replace('_', '-')}", str(error))
-            raise ValueError(text) from error
+        with _our_options(), _open_pipe(path) as source:
+            return load_letor(source, comments=comments, **chosen)
     frame = _read_frame(path, kind)
     if not labelled and arguments.label_column not in frame.columns:
         frame[arguments.label_column] = 0.0
-    return RankingData.from_frame(frame, qid=arguments.qid_column, label=arguments.label_column)
+    columns = {"qid": arguments.qid_column, "label": arguments.label_column, "weight": arguments.weight_column or None}
+    with _our_options():
+        return RankingData.from_frame(frame, **columns)
+
+
+@contextmanager
+def _our_options() -> Iterator[None]:
+    """Let errors that advise an option of the library advise the command's."""
+    try:
+        yield
+    except ValueError as error:
+        text = re.sub(r"\b(sort|zero_based)=True", lambda option: f"--{option[1].replace('_', '-')}", str(error))
+        raise ValueError(text.replace("weight=None", "--weight-column ''")) from error
 
 
 @contextmanager
@@ -102,9 +115,7 @@ def features(data: RankingData) -> Any:
     """Return the features as estimators take them: with their names, where there are any, so that these are checked."""
     if data.feature_names is None:
         return data.X
-    import pandas as pd
-
-    return pd.DataFrame(data.X, columns=list(data.feature_names))
+    return data.feature_frame()
 
 
 def _read_frame(path: str, kind: str) -> Any:

@@ -84,10 +84,11 @@ def run(arguments: argparse.Namespace) -> int:
     begin = time.perf_counter()
     fit: dict[str, Any] = {}
     if model.stops and vali is not None:
-        fit = {"eval_set": [(features(vali), vali.y, vali.qid)], "eval_metric": metric}
+        weight = () if vali.query_weight is None else (vali.query_weight,)
+        fit = {"eval_set": [(features(vali), vali.y, vali.qid, *weight)], "eval_metric": metric}
         if arguments.early_stopping is not None:
             fit["early_stopping_rounds"] = arguments.early_stopping
-    estimator.fit(features(train), train.y, qid=train.qid, **fit)
+    estimator.fit(features(train), train.y, qid=train.qid, sample_weight=train.query_weight, **fit)
     seconds = time.perf_counter() - begin
     _save(estimator, arguments.out)
     if not arguments.quiet:

@@ -11,6 +11,7 @@ import numpy as np
 
 from boostlist._typing import AnyArray, FloatArray, IntArray
 from boostlist.arrays import frozen
+from boostlist.datasets._frames import WEIGHT, Categories, check_categories, make_frame, read_frame
 from boostlist.datasets.normalization import Method, normalized
 from boostlist.queries import Queries, query_boundaries
 
@@ -37,6 +38,8 @@ class RankingData:
         A name for each feature, or None.
     comments
         What followed ``#`` on each line of the file, or None.
+    categories
+        Values of each categorical feature, by its name, or None. X holds their positions, nan where they are missing.
     """
 
     X: Any
@@ -45,6 +48,7 @@ class RankingData:
     query_weight: FloatArray | None = None
     feature_names: tuple[str, ...] | None = None
     comments: AnyArray | None = None
+    categories: Categories | None = None
 
     def __post_init__(self) -> None:
         X = _matrix(self.X)
@@ -64,6 +68,9 @@ class RankingData:
             checked["comments"] = frozen(np.asarray(self.comments, object))
             if checked["comments"].shape != y.shape:
                 raise ValueError(f"comments has shape {checked['comments'].shape} but X has {X.shape[0]:,} rows")
+        if self.categories is not None:
+            checked["categories"] = {name: tuple(values) for name, values in self.categories.items()}
+            check_categories(X, checked.get("feature_names"), checked["categories"])
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
@@ -120,7 +127,7 @@ class RankingData:
         return Queries.from_sizes(self.y, np.diff(self._start), self.query_weight)
 
     def lgb_dataset(self, **options: Any) -> Any:
-        """Make a ``lightgbm.Dataset`` with labels, groups, weights (one per document) and feature names.
+        """Make a ``lightgbm.Dataset`` with labels, groups, weights (one per document), feature names and categories.
 
         Parameters
         ----------
@@ -135,10 +142,12 @@ class RankingData:
             given["weight"] = np.repeat(queries.weight, queries.sizes)
         if self.feature_names is not None:
             given["feature_name"] = list(self.feature_names)
+        if self.categories is not None:
+            given["categorical_feature"] = list(self.categories)
         return lgb.Dataset(self.X, **(given | options))
 
     def xgb_dmatrix(self, **options: Any) -> Any:
-        """Make an ``xgboost.DMatrix`` with labels, groups, weights (one per query) and feature names.
+        """Make an ``xgboost.DMatrix`` with labels, groups, weights (one per query), feature names and categories.
 
         In a CSR matrix, XGBoost takes what is not stored for missing, not for 0.
 
@@ -155,25 +164,38 @@ class RankingData:
             given["weight"] = queries.weight
         if self.feature_names is not None:
             given["feature_names"] = list(self.feature_names)
+        if self.categories is not None:
+            given["feature_types"] = ["c" if name in self.categories else "q" for name in self.names]
+            given["enable_categorical"] = True
         return xgb.DMatrix(self.X, **(given | options))
 
-    def to_frame(self, qid: str = "qid", label: str = "label") -> pd.DataFrame:
-        """Return a data frame with the columns qid and label, then one for each feature (dense)."""
-        import pandas as pd
+    def feature_frame(self) -> pd.DataFrame:
+        """Return the features as a data frame, with their names and categories."""
+        return make_frame(self.X.toarray() if self.is_sparse else self.X, self.names, self.categories)
 
-        taken = {qid, label} & set(self.names)
+    def to_frame(self, qid: str = "qid", label: str = "label", weight: str = WEIGHT) -> pd.DataFrame:
+        """Return a data frame with the columns qid, label and, if queries have weights, weight, then the features."""
+        columns = {qid: self.qid, label: self.y}
+        if self.query_weight is not None:
+            columns[weight] = np.repeat(self.query_weight, np.diff(self._start))
+        taken = set(columns) & set(self.names)
         if taken:
-            raise ValueError(f"a feature is named {min(taken)!r} too; give other names for qid= or label=")
-        frame = pd.DataFrame(self.X.toarray() if self.is_sparse else self.X, columns=list(self.names))
-        frame.insert(0, qid, self.qid)
-        frame.insert(1, label, self.y)
+            raise ValueError(f"a feature is named {min(taken)!r} too; give other names for qid=, label= or weight=")
+        frame = self.feature_frame()
+        for place, (name, values) in enumerate(columns.items()):
+            frame.insert(place, name, values)
         return frame
 
     @classmethod
     def from_frame(
-        cls, frame: pd.DataFrame, qid: str = "qid", label: str = "label", features: Sequence[str] | None = None
+        cls,
+        frame: Any,
+        qid: str = "qid",
+        label: str = "label",
+        features: Sequence[str] | None = None,
+        weight: str | None = WEIGHT,
     ) -> RankingData:
-        """Make ranking data from a data frame.
+        """Make ranking data from a data frame of pandas, polars, pyarrow or another library that narwhals knows.
 
         Parameters
         ----------
@@ -182,30 +204,18 @@ class RankingData:
         qid, label
             Names of the columns with query ids and labels.
         features
-            Names of the feature columns; None means all others, which must be numeric.
+            Names of the feature columns, numbers or categories; None means all others.
+        weight
+            Name of the column with the weight of the query, the same in all its rows. A column ``weight`` is one unless
+            `features` names it; None makes it a feature.
 
         Raises
         ------
         ValueError
-            If a column is not there or not numeric; the message names it.
+            If a column is not there, or neither number nor category, or weights differ within a query; the message
+            names it.
         """
-        import pandas as pd
-
-        features = [name for name in frame.columns if name not in (qid, label)] if features is None else list(features)
-        for name in (qid, label, *features):
-            if name not in frame.columns:
-                raise ValueError(
-                    f"the frame has no column {name!r}; its columns are {', '.join(map(str, frame.columns))}"
-                )
-        for name in (label, *features):
-            if not pd.api.types.is_numeric_dtype(frame[name]):
-                raise ValueError(
-                    f"column {name!r} is {frame[name].dtype}, not numeric; encode it, or leave it out of features="
-                )
-        single = all(frame[name].dtype == np.float32 for name in features)
-        X = frame[features].to_numpy(np.float32 if single else np.float64, na_value=np.nan)
-        y = frame[label].to_numpy(np.float64, na_value=np.nan)
-        return cls(X, y, frame[qid].to_numpy(), feature_names=tuple(map(str, features))).grouped()
+        return cls(**read_frame(frame, qid, label, weight, features)).grouped()
 
     @classmethod
     def concat(cls, parts: Sequence[RankingData]) -> RankingData:
@@ -218,7 +228,8 @@ class RankingData:
         """
         first = parts[0]
         for part in parts[1:]:
-            if (part.n_features, part.feature_names) != (first.n_features, first.feature_names):
+            same = ("n_features", "feature_names", "categories")
+            if any(getattr(part, name) != getattr(first, name) for name in same):
                 raise ValueError(f"cannot join {first} and {part}: their features differ")
         if any(part.is_sparse for part in parts):
             from scipy.sparse import csr_matrix, vstack
@@ -235,7 +246,7 @@ class RankingData:
         if _count(qid) != sum(part.n_queries for part in parts):
             raise ValueError("a query occurs in more than one of the data sets")
         optional = {name: joined(name) for name in ("query_weight", "comments")}
-        return cls(X, joined("y"), qid, feature_names=first.feature_names, **optional)
+        return cls(X, joined("y"), qid, feature_names=first.feature_names, categories=first.categories, **optional)
 
     def grouped(self) -> RankingData:
         """Bring the documents of each query together, in order of the queries' first documents."""
@@ -312,7 +323,7 @@ class RankingData:
         return tuple(self.select(np.sort(group)) for group in groups)
 
     def normalize(self, method: Method, fit: RankingData | None = None) -> RankingData:
-        """Return the data with normalised features; missing values stay missing.
+        """Return the data with normalised features; missing values stay missing, and categories what they are.
 
         Parameters
         ----------
@@ -323,7 +334,10 @@ class RankingData:
         fit
             For "zscore": the training data that mean and deviation are taken from; None means this data itself.
         """
-        return replace(self, X=normalized(self.X, self._start, method, None if fit is None else fit.X))
+        X = normalized(self.X, self._start, method, None if fit is None else fit.X)
+        for name in self.categories or ():
+            X[:, self.names.index(name)] = self.X[:, self.names.index(name)]
+        return replace(self, X=X)
 
     def describe(self) -> Description:
         """Summarise documents, queries, grades and list lengths."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from boostlist.checks import warn
 from boostlist.datasets._sources import create_text
 from boostlist.datasets.data import RankingData
 from boostlist.files import PathLike
@@ -38,7 +39,8 @@ def write_letor(data: RankingData | Iterable[RankingData], path: PathLike, *, ze
     Raises
     ------
     ValueError
-        If query ids are not whole numbers >= 0, a number is infinite, or a comment has a line feed or NUL byte in it.
+        If query ids are not whole numbers >= 0, a number is infinite, a feature is categorical, or a comment has a line
+        feed or NUL byte in it.
     """
     path = Path(path)
     with create_text(path) as file:
@@ -58,6 +60,10 @@ def _check(data: RankingData) -> None:
         raise ValueError(f"label {data.y[~np.isfinite(data.y)][0]} cannot be written; labels must be finite")
     if np.isinf(data.X.data if data.is_sparse else data.X).any():
         raise ValueError("X holds infinite values, which LETOR text does not have")
+    if data.categories:
+        raise ValueError(f"LETOR text has no categories, such as those of {next(iter(data.categories))!r}; encode them")
+    if data.query_weight is not None and np.any(data.query_weight != 1):
+        warn("LETOR text has no place for the weights of queries: they are not written")
 
 
 def _texts(data: RankingData, base: int) -> Iterable[bytes]:

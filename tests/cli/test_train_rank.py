@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import boostlist
 from boostlist.cli import main
@@ -44,6 +46,24 @@ def test_train_rank_evaluate(files, tmp_path, capsys, model):
     assert main(["evaluate", test, "--model", out, "--metrics", "ndcg@5", "--json"]) == 0
     value = json.loads(capsys.readouterr().out)["ndcg@5"]["mean"]
     assert value == get("ndcg@5").mean(scores, data.queries)
+
+
+def test_weights_of_queries_count_and_are_no_feature(tmp_path, capsys):
+    data = replace(make_ranking(10, docs=8, n_features=10, seed=5), query_weight=np.arange(1.0, 11))
+    path, out, tree = (str(tmp_path / name) for name in ("train.csv", "m.npz", "m.txt"))
+    data.to_frame().to_csv(path, index=False)
+    for columns, features in (([], 10), (["--weight-column", ""], 11)):
+        assert main(["train", path, "--vali", path, "-m", "linear:cs_listmle", "-o", out, *columns]) == 0
+        assert boostlist.load(out).n_features_in_ == features
+    assert main(["train", path, "-m", "linear:cs_listmle", "-o", out, "-q"]) == 0
+    model = boostlist.load(out)
+    expected = clone(model).fit(data.X.astype(float), data.y, data.qid, sample_weight=data.query_weight)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-4, atol=1e-9)
+    assert main(["train", path, "--vali", path, "-m", "lightgbm:listnet?n_estimators=2", "-o", tree]) == 0
+    capsys.readouterr()
+    data.to_frame().assign(weight=np.arange(len(data))).to_csv(path, index=False)
+    assert main(["train", path, "-m", "linear:cs_listmle", "-o", out]) == 1
+    assert "or --weight-column '' to make the column a feature" in capsys.readouterr().err
 
 
 def test_options_reach_loss_and_estimator(files, tmp_path):

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 
-from boostlist.datasets import RankingData, make_ranking
+from boostlist.datasets import RankingData, make_ranking, write_letor
+from tests.test_frames import makers
 
 
 @pytest.fixture
@@ -128,9 +129,9 @@ class TestBoosters:
 class TestFrames:
     def test_there_and_back(self, data):
         frame = data.to_frame()
-        assert frame.columns.tolist() == ["qid", "label", "bm25", "length"]
+        assert frame.columns.tolist() == ["qid", "label", "weight", "bm25", "length"]
         back = RankingData.from_frame(frame)
-        for name in ("X", "y", "qid", "feature_names"):
+        for name in ("X", "y", "qid", "feature_names", "query_weight"):
             np.testing.assert_array_equal(getattr(back, name), getattr(data, name))
         assert back.X.dtype == np.float32
 
@@ -148,6 +149,54 @@ class TestFrames:
         np.testing.assert_array_equal(data.X, [[1.5], [2], [np.nan]])
         assert data.queries.n_queries == 2
 
+    @makers
+    def test_any_library_with_weights_and_categories(self, make):
+        shop = pd.DataFrame(
+            {
+                "kind": pd.Categorical(["shoe", None, "hat", "shoe"], categories=["shoe", "hat"]),
+                "qid": ["b", "a", "b", "a"],
+                "stars": pd.array([5, None, 3, 4], "Int64"),
+                "label": pd.array([1, 2, 0, 0], "Int8"),
+                "weight": [2.0, 0.5, 2.0, 0.5],
+            }
+        )
+        data = RankingData.from_frame(make(shop))
+        assert data.feature_names == ("kind", "stars")
+        assert data.qid.tolist() == ["b", "b", "a", "a"]
+        assert data.y.tolist() == [1, 0, 2, 0]
+        assert data.query_weight.tolist() == [2, 0.5]
+        (values,) = data.categories.values()
+        positions = [values.index("shoe"), values.index("hat"), np.nan, values.index("shoe")]
+        np.testing.assert_array_equal(data.X, np.column_stack([positions, [5, 3, np.nan, 4]]))
+        frame = data.to_frame()
+        assert frame["kind"].tolist()[:2] == ["shoe", "hat"]
+        assert frame["kind"].isna().tolist() == [False, False, True, False]
+        assert frame["weight"].tolist() == [2, 2, 0.5, 0.5]
+
+    def test_a_column_weight_is_no_feature_unless_told(self):
+        frame = pd.DataFrame({"qid": [1, 1, 2], "label": [0, 1, 0], "weight": [1, 2, 3], "a": [1.0, 2.0, 3.0]})
+        with pytest.raises(ValueError, match=r"'weight' is taken for the weight .* is 2 in row 1 and 1 in an earlier"):
+            RankingData.from_frame(frame)
+        for options in ({"weight": None}, {"features": ["weight", "a"]}):
+            data = RankingData.from_frame(frame, **options)
+            assert data.feature_names == ("weight", "a")
+            assert data.query_weight is None
+        frame["importance"] = [1, 1, 0.5]
+        data = RankingData.from_frame(frame, weight="importance")
+        assert data.query_weight.tolist() == [1, 0.5]
+        assert data.feature_names == ("weight", "a")
+        with pytest.raises(ValueError, match="no column 'importance'"):
+            RankingData.from_frame(frame.drop(columns="importance"), weight="importance")
+
+    def test_wrong_frames(self):
+        with pytest.raises(TypeError, match="expected a data frame, got ndarray"):
+            RankingData.from_frame(np.ones((2, 2)))
+        for ids in ([1.0, None], ["a", None]):
+            with pytest.raises(ValueError, match="column 'qid' is missing in row 1"):
+                RankingData.from_frame(pd.DataFrame({"qid": ids, "label": [0, 1], "a": [1.0, 2.0]}))
+        with pytest.raises(ValueError, match="'label' is category, not numeric"):
+            RankingData.from_frame(pd.DataFrame({"qid": [1], "label": pd.Categorical(["x"]), "a": [1.0]}))
+
     def test_errors_name_the_column(self, data):
         frame = data.to_frame().assign(text="x")
         with pytest.raises(ValueError, match=r"'text' is .*, not numeric"):
@@ -156,6 +205,52 @@ class TestFrames:
             RankingData.from_frame(frame, qid="session")
         with pytest.raises(ValueError, match="'bm25' too"):
             data.to_frame(label="bm25")
+
+
+class TestCategories:
+    @pytest.fixture
+    def data(self):
+        X = np.array([[0, 1.5], [1, 2.5], [np.nan, 0.5], [2, 4.0]], np.float32)
+        return RankingData(
+            X, [1, 0, 2, 0], [1, 1, 2, 2], feature_names=("kind", "size"), categories={"kind": ("a", "b", "c")}
+        )
+
+    def test_reach_the_hosts(self, data):
+        dataset = data.lgb_dataset(params={"verbose": -1, "min_data_in_bin": 1, "min_data_in_leaf": 1}).construct()
+        assert dataset.categorical_feature == ["kind"]
+        assert data.xgb_dmatrix().feature_types == ["c", "q"]
+        assert data.feature_frame()["kind"].cat.categories.tolist() == ["a", "b", "c"]
+
+    def test_are_kept(self, data):
+        for other in (data.select([1]), *data.split(0.5), data.normalize("zscore"), RankingData.concat([data])):
+            assert other.categories == data.categories
+        scaled = data.normalize("query-minmax").X
+        np.testing.assert_array_equal(scaled, [[0, 0], [1, 1], [np.nan, 0], [2, 1]])
+        assert RankingData.from_frame(data.to_frame()).categories == data.categories
+        other = RankingData(data.X, data.y, [5, 5, 6, 6], None, data.feature_names, None, {"kind": ("c", "b", "a")})
+        with pytest.raises(ValueError, match="their features differ"):
+            RankingData.concat([data, other])
+
+    def test_letor_text_has_none(self, data, tmp_path):
+        with pytest.raises(ValueError, match="no categories, such as those of 'kind'"):
+            write_letor(data, tmp_path / "a.txt")
+        assert not list(tmp_path.iterdir())
+        weighted = RankingData([[1.0]], [1], [1], query_weight=[2])
+        with pytest.warns(UserWarning, match="no place for the weights"):
+            write_letor(weighted, tmp_path / "a.txt")
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"categories": {"sort": ("a",)}}, "'sort', which is no name of a feature"),
+            ({"categories": {"kind": ("a", "b")}}, "no positions of its 2 categories in column 'kind'"),
+            ({"categories": {"size": tuple(range(9))}}, "no positions of its 9 categories in column 'size'"),
+            ({"X": csr_matrix((4, 2))}, "dense X"),
+        ],
+    )
+    def test_are_checked(self, data, changes, message):
+        with pytest.raises(ValueError, match=message):
+            replace(data, **changes)
 
 
 class TestSelection:
