@@ -170,7 +170,7 @@ def make_plan(
         keep_models=keep_models,
     )
     for model in panel:
-        settings = plan.settings(model)
+        settings, _ = plan.settings(model), model.origin  # both refuse what cannot be carried out
         if isinstance(model, Model):
             check_host_parameters(model, settings[0])  # all settings of a model have the same names
     return plan

@@ -31,7 +31,7 @@ class Estimator(Guest):
     @property
     def origin(self) -> str:
         """Digest of the pickled estimator."""
-        return _digest(cloudpickle.dumps(self.estimator))
+        return _digest(_pickled(self.estimator, self.name))
 
     def fit(
         self, setting: Mapping[str, Any], train: RankingData, vali: RankingData, metric: Metric, seed: int
@@ -56,7 +56,7 @@ class Function(Guest):
     @property
     def origin(self) -> str:
         """Digest of the pickled function."""
-        return _digest(cloudpickle.dumps(self.function))
+        return _digest(_pickled(self.function, self.name))
 
     def fit(
         self, setting: Mapping[str, Any], train: RankingData, vali: RankingData, metric: Metric, seed: int
@@ -149,6 +149,13 @@ def document_keys(data: RankingData) -> list[tuple[str, str]]:
     comments = [""] * data.n_documents if data.comments is None else map(str, data.comments)
     ids = [_document_id(comment) or str(place) for comment, place in zip(comments, places, strict=True)]
     return list(zip(data.qid.astype(str).tolist(), ids, strict=True))
+
+
+def _pickled(model: Any, name: str) -> bytes:
+    try:
+        return bytes(cloudpickle.dumps(model))
+    except Exception as error:  # there is no end to what an object may raise
+        raise ValueError(f"model {name} cannot be sent to another process: {error}") from error
 
 
 def _digest(content: bytes) -> str:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import threading
 
 import matplotlib
 import numpy as np
@@ -164,6 +165,7 @@ def test_a_grid_for_an_estimator(data, threads):
         ({"a": "linear:listnet"}, "has its name already"),
         (["run:nowhere.txt"], "there is no file nowhere.txt"),
         (["catboost:YetiRang"], "did you mean catboost:YetiRank"),
+        ({"locked": threading.Lock().acquire}, "model locked cannot be sent to another process: cannot pickle"),
     ],
 )
 def test_models_that_are_none(data, models, message):
@@ -203,6 +205,18 @@ def test_data_in_many_forms(data, threads, tmp_path):
     given = boostlist.compare(folds, model, **QUICK)
     tested = np.concatenate([get("map").per_query(fold.test.X[:, 0], fold.test.queries) for fold in folds])
     assert given.table()["map"][0] == pytest.approx(tested.mean())
+
+
+def test_err_has_the_scale_of_all_folds(data, threads):
+    low = RankingData(data.X, np.minimum(data.y, 1), data.qid)
+    parts, low_parts = (each.split(*[0.2] * 5, seed=0) for each in (data, low))
+    folds = [Fold(k, RankingData.concat(each[:3]), each[3], each[4]) for k, each in ((1, low_parts), (2, parts))]
+    found = boostlist.compare(folds, {"first": lambda X: X[:, 0]}, metrics=["err"], jobs=1)
+    queries = found.per_query()
+    top = max(part.y.max() for part in parts)
+    assert low_parts[4].y.max() < top
+    expected = get("err", max_grade=top).per_query(folds[0].test.X[:, 0], folds[0].test.queries)
+    np.testing.assert_allclose(queries.loc[queries["fold"] == 1, "err"], expected)
 
 
 def test_a_query_tested_twice_counts_once(data, threads):

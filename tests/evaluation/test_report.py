@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import html.parser
 import itertools
 import json
@@ -302,6 +303,43 @@ def browse(page, profile):
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=True)
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+FRAMES = """<!doctype html><body>{frames}<script>
+addEventListener("load", () => {{
+  const found = [...document.querySelectorAll("iframe")].map((frame) => {{
+    const page = frame.contentDocument, all = (what) => [...page.querySelectorAll(what)];
+    const texts = all("figure svg text").filter((text) => text.getClientRects().length && !text.closest("#win-loss"));
+    return {{
+      hidden: Math.max(...all("#ranking .scroll").map((each) => each.scrollWidth - each.clientWidth)),
+      across: page.documentElement.scrollWidth - frame.clientWidth,
+      text: Math.min(...texts.map((text) => text.getBoundingClientRect().height)),
+      figures: all("figure > svg").filter((svg) => svg.getClientRects().length).length,
+    }};
+  }});
+  document.body.innerHTML = `<pre>${{JSON.stringify(found)}}</pre>`;
+}});
+</script>"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+def test_a_screen_shows_five_metrics_and_a_phone_text_that_can_be_read(tmp_path):
+    data = tmp_path / "d.txt"
+    data.write_text("x")
+    names = [*NAMES, "lightgbm:weighted_pl?num_leaves=15&learning_rate=0.05"]
+    outcome = made_up(data, names, metrics=("ndcg@10", "err", "map", "p@10", "mrr"))
+    page = write_report(summarize(outcome), tmp_path).read_text(encoding="utf-8")
+    page = html.escape(re.sub(r"<meta http-equiv[^>]*>", "", page))  # so that a script may measure it
+    frames = "".join(f'<iframe width="{width}" height="900" srcdoc="{page}"></iframe>' for width in (1280, 390))
+    (tmp_path / "frames.html").write_text(FRAMES.format(frames=frames), encoding="utf-8")
+    dom, complaints = browse(tmp_path / "frames.html", tmp_path / "profile")
+    assert complaints == []
+    screen, phone = json.loads(re.search(r"<pre>(.*?)</pre>", dom)[1])
+    assert screen["hidden"] == 0
+    assert max(screen["across"], phone["across"]) <= 0
+    assert screen["figures"] == phone["figures"] > 7
+    assert phone["text"] > 12
+    assert screen["text"] > 12
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")

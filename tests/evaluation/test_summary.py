@@ -10,6 +10,7 @@ from scipy import stats
 from boostlist.evaluation import tables
 from boostlist.evaluation.summary import summarize, wins_losses
 from boostlist.evaluation.training import Failure
+from boostlist.metrics import NDCG
 from tests.evaluation.made_up import FOLDS, QUERIES, made_up
 
 
@@ -106,6 +107,15 @@ def test_a_model_that_failed_in_one_fold_does_not_cost_the_others_that_fold(outc
     assert "kernel:cs_listmle (folds 1,2)" in tables.as_text(summary)
     assert "kernel:cs_listmle: failed in part: MemoryError: too much" in tables.as_text(summary)
     assert kernel not in summary.complete()
+
+
+def test_a_metric_of_which_less_is_better(outcome, monkeypatch):
+    monkeypatch.setattr(NDCG, "higher_is_better", False)
+    summary = summarize(outcome)
+    means = [entry.mean("ndcg@10") for entry in summary.entries]
+    assert means == sorted(means)
+    assert summary.entries[0].name == "linear:cs_listmle"
+    assert {result.setting["num_leaves"] for result in entry_of(summary, "lightgbm:cs_listmle").chosen} == {7}
 
 
 def test_bins_hold_every_query_once(outcome):
