@@ -14,10 +14,11 @@ import numpy as np
 
 from boostlist._typing import FloatArray, IntArray
 from boostlist.arrays import frozen, vector, whole_numbers
-from boostlist.levels import Levels
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+    from boostlist.levels import Levels
 
 
 def _thawed(labels: FloatArray, start: IntArray, weight: FloatArray) -> Queries:
@@ -167,6 +168,8 @@ class Queries:
     @cached_property
     def levels(self) -> Levels:
         """The documents of each query sorted and grouped by grade; computed on first use."""
+        from boostlist.levels import Levels  # brings numba, which takes a second that reading data does not need
+
         return Levels.of(self.labels, self.start)
 
     def scores(self, f: ArrayLike) -> FloatArray:
