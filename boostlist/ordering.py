@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from boostlist._typing import FloatArray, IntArray
 from boostlist.parallel import compiled, longest
+from boostlist.sorting import SortSpace, sort, sort_space
 
-# Up to this many documents, comparing each with each beats a merge sort: the loop has no branches and is vectorised.
+# Up to this many documents, comparing each with each beats a sort: the loop has no branches and is vectorised.
 _COUNT = 400
+
+
+class Room(NamedTuple):
+    """The documents in order, two arrays to work in, one for gains, and what a sort works in."""
+
+    order: IntArray
+    candidate: IntArray
+    place: IntArray
+    gain: FloatArray
+    space: SortSpace
 
 
 @compiled
 def room(queries, start):  # type: ignore[no-untyped-def]
-    """Return the arrays in which the longest of some queries is ranked: order, two to work in, and gains."""
+    """Return the arrays in which the longest of some queries is ranked."""
     n = longest(queries, start)
-    return np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
+    return Room(np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n), sort_space(n))
 
 
 @compiled
 def rank(f, k, room):  # type: ignore[no-untyped-def]
-    """Write the first k documents of a query to ``order``, the first array of the room, and return their number."""
-    order, candidate, place, score = room
+    """Write the first k documents of a query to ``room.order``, and return their number."""
+    order, candidate, place, score, space = room
     m = min(k, len(f))
     c = _select(f, m, candidate, score)
     if c <= _COUNT:
@@ -29,9 +43,10 @@ def rank(f, k, room):  # type: ignore[no-untyped-def]
             if place[i] < m:
                 order[place[i]] = candidate[i]
     else:
-        by_score = np.argsort(-score[:c], kind="mergesort")
+        descending = np.negative(score[:c])
+        sort(descending, 0, c, score, place, space)
         for r in range(m):
-            order[r] = candidate[by_score[r]]
+            order[r] = candidate[place[r]]
     return m
 
 

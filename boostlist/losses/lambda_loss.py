@@ -174,7 +174,7 @@ class Tables(NamedTuple):
 def _lambda(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     metric, k, discount, z = tables
     space = room(lists.query, lists.start)
-    order = space[0]
+    order = space.order
     longest_list = longest(lists.query, lists.start)
     listed = np.empty(longest_list, np.bool_)
     x, gain, E, r = np.empty(longest_list), np.empty(longest_list), np.empty(longest_list), np.empty(longest_list)

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from boostlist.losses.shared_loops import gather, spread_by_grade, sums_below
-from boostlist.losses.sorting import SortSpace, merge, sort, sort_space
 from boostlist.parallel import compiled, longest
+from boostlist.sorting import SortSpace, merge, sort, sort_space
 
 if TYPE_CHECKING:
     from boostlist._typing import AnyArray, FloatArray, IntArray

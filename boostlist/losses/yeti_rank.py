@@ -34,11 +34,11 @@ from boostlist.gains import Gain, check_gain
 from boostlist.losses.base import VALUE, Traits
 from boostlist.losses.compiled import CompiledLoss
 from boostlist.losses.draws import exponentials_of, key_of, mix
-from boostlist.losses.exponential import bits
 from boostlist.losses.lambda_loss import swap_gains
 from boostlist.losses.ratios import FAR, exponentials
 from boostlist.losses.weights import Grades, check_grades
 from boostlist.parallel import compiled, longest, over_queries, vectorized
+from boostlist.sorting import sort, sort_space
 
 if TYPE_CHECKING:
     from boostlist._typing import AnyArray, FloatArray, IntArray
@@ -49,9 +49,6 @@ NeighbourWeights = Literal["decay", "ndcg", "dcg", "map", "mrr", "err"]
 
 _PLAIN, _MAP, _MRR, _ERR = range(4)
 
-# Up to this many documents, comparing each with each beats a sort: the loop has no branches and is vectorised.
-_COUNT = 400
-
 
 @compiled
 def _label_keys(lo, hi, start, labels, seed, key):  # type: ignore[no-untyped-def]
@@ -59,45 +56,16 @@ def _label_keys(lo, hi, start, labels, seed, key):  # type: ignore[no-untyped-de
         key[q] = key_of(labels[start[q] : start[q + 1]], seed)
 
 
-@vectorized
-def _count_earlier(wait, place):  # type: ignore[no-untyped-def]
-    for i in range(wait.size):
-        earlier = 0
-        for j in range(wait.size):
-            earlier += wait[j] < wait[i]
-        place[i] = earlier
-
-
 @compiled
-def _draw(key, near, rate, f, noise, wait, order, place):  # type: ignore[no-untyped-def]
-    """Fill in the place of each document in a drawn ranking.
-
-    Descending f + noise x Gumbel is ascending e^{-f / noise} x Exponential. Documents are sorted as whole numbers: a
-    double's bits are in the order of doubles once those of negative ones are flipped, and the lowest of them make room
-    for the number of the document.
-    """
-    n = f.size
+def _draw(key, near, rate, f, noise, wait):  # type: ignore[no-untyped-def]
+    """Fill in what a draw sorts by: descending f + noise x Gumbel is ascending e^{-f / noise} x Exponential."""
     exponentials_of(key, wait)
     if near:
-        for i in range(n):
+        for i in range(f.size):
             wait[i] *= rate[i]
     else:
-        for i in range(n):
+        for i in range(f.size):
             wait[i] = np.log(wait[i]) - f[i] / noise
-    low = np.int64(1)
-    while low < n:
-        low <<= np.int64(1)
-    low -= np.int64(1)
-    for i in range(n):
-        whole = bits(wait[i])
-        whole ^= (whole >> np.int64(63)) & np.int64(0x7FFFFFFFFFFFFFFF)
-        order[i] = (whole & ~low) | i
-    if n <= _COUNT:
-        _count_earlier(order, place)
-    else:
-        order.sort()
-        for t in range(n):
-            place[order[t] & low] = t
 
 
 @compiled
@@ -123,14 +91,6 @@ def _neighbours(r, z, weight, pull, curvature):  # type: ignore[no-untyped-def]
         other = r[t] * inverse
         pull[t] = w * (other if w > 0 else inverse)
         curvature[t] = abs(w) * (other * inverse)
-
-
-@vectorized
-def _collect(place, pull, curvature, gradient, diag):  # type: ignore[no-untyped-def]
-    for i in range(place.size):
-        t = place[i]
-        gradient[i] += pull[t] - pull[t + 1]
-        diag[i] += curvature[t] + curvature[t + 1]
 
 
 @compiled
@@ -161,14 +121,13 @@ def _yeti(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     x, E, rate, wait, drawn = np.empty(size), np.empty(size), np.empty(size), np.empty(size), np.empty(size)
     ratio, gain, chance = np.empty(size), np.empty(size), np.empty(size)
     pull, curvature = np.empty(size), np.empty(size)
-    orders, places = np.empty(size, np.int64), np.empty(size, np.int64)
+    order, ascending, space = np.empty(size, np.int64), np.empty(size), sort_space(size)
     for q in lists.query:
         rows = slice(lists.start[q], lists.start[q + 1])
         fq, zq, gradient, diag = f[rows], z[rows], out.gradient[rows], out.diag[rows]
         n = fq.size
         gradient[:] = 0.0
         diag[:] = 0.0
-        order, place = orders[:n], places[:n]
         for i in range(n):
             x[i] = -fq[i] / noise
         near_draws = exponentials(x[:n], rate)
@@ -176,10 +135,11 @@ def _yeti(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
         query_key = mix(key_of(fq, np.int64(0)) ^ key[q])
         loss = 0.0
         for sample in range(samples):
-            _draw(mix(query_key + np.uint64(sample)), near_draws, rate, fq, noise, wait[:n], order, place)
-            for i in range(n):
-                drawn[place[i]] = E[i] if near else fq[i]
-                gain[place[i]] = zq[i]
+            _draw(mix(query_key + np.uint64(sample)), near_draws, rate, fq, noise, wait[:n])
+            sort(wait, 0, n, ascending, order, space)
+            for t in range(n):
+                drawn[t] = E[order[t]] if near else fq[order[t]]
+                gain[t] = zq[order[t]]
             for t in range(1, n):
                 if near:
                     ratio[t] = drawn[t] / drawn[t - 1]
@@ -190,10 +150,12 @@ def _yeti(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
             else:
                 _chances(kind, gain[:n], step, chance)
                 _neighbours(ratio, gain[:n], chance, pull, curvature)
-            _collect(place, pull, curvature, gradient, diag)
+            for t in range(n):
+                gradient[order[t]] += pull[t] - pull[t + 1]
+                diag[order[t]] += curvature[t] + curvature[t + 1]
             if need & VALUE:
-                for i in range(n):
-                    x[place[i]] = fq[i]
+                for t in range(n):
+                    x[t] = fq[order[t]]
                 loss += _neighbours_value(x[:n], gain, step if kind == _PLAIN else chance)
         for i in range(n):
             gradient[i] *= lists.weight[q] / samples

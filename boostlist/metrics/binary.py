@@ -170,7 +170,7 @@ class MAP(_Binary):
 @compiled
 def _average_precision(lo, hi, start, f, relevant, k, average, out):  # type: ignore[no-untyped-def]
     space = room(range(lo, hi), start)
-    order = space[0]
+    order = space.order
     for q in range(lo, hi):
         a, b = start[q], start[q + 1]
         rel = relevant[a:b]

@@ -58,7 +58,7 @@ class KendallTau(Metric):
 def _concordance(lo, hi, start, f, order, level, document, out):  # type: ignore[no-untyped-def]
     """Write n_c - n_d of each query: grades ascending, a Fenwick tree counts the scores of the lower grades."""
     space = room(range(lo, hi), start)
-    by_score, place = space[0], space[1]
+    by_score, place = space.order, space.candidate
     for q in range(lo, hi):
         a = start[q]
         distinct = 0
@@ -129,7 +129,7 @@ class SpearmanRho(Metric):
 def _rank_product(lo, hi, start, f, label_rank, out):  # type: ignore[no-untyped-def]
     """Write the product of label ranks and score ranks, both centred, divided by the norm of the score ranks."""
     space = room(range(lo, hi), start)
-    by_score = space[0]
+    by_score = space.order
     for q in range(lo, hi):
         a, b = start[q], start[q + 1]
         n = rank(f[a:b], b - a, space)

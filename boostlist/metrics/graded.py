@@ -235,7 +235,7 @@ class ERR(RankingMetric):
 @compiled
 def _err(lo, hi, start, f, R, k, out):  # type: ignore[no-untyped-def]
     space = room(range(lo, hi), start)
-    order = space[0]
+    order = space.order
     for q in range(lo, hi):
         a, b = start[q], start[q + 1]
         err, going_on = 0.0, 1.0

@@ -134,8 +134,8 @@ def tie(f, gain, order, m, r):  # type: ignore[no-untyped-def]
 
 @compiled
 def ranked_gains(f, gain, k, average, room):  # type: ignore[no-untyped-def]
-    """Return the (expected) gain of each of the first k ranks, in the last array of the room."""
-    order, ranked = room[0], room[3]
+    """Return the (expected) gain of each of the first k ranks, in ``room.gain``."""
+    order, ranked = room.order, room.gain
     m = rank(f, k, room)
     r = 0
     while r < m:
