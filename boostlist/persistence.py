@@ -200,6 +200,6 @@ def decode(value: Any) -> Any:
     if "sum" in value:
         return Sum(terms=tuple((float(factor), decode(loss)) for factor, loss in value["sum"]))
     if "mapped" in value:
-        return Mapped(decode(value["mapped"]), value["phi"], float(value["a"]))
+        return Mapped(decode(value["mapped"]), phi=value["phi"], a=float(value["a"]))
     parameters = {name: tuple(v) if isinstance(v, list) else v for name, v in value["parameters"].items()}
     return registry[value["loss"]](**parameters)

@@ -20,7 +20,7 @@ and lets the level of the scores count.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -65,7 +65,7 @@ def transform(phi: Phi, x: FloatArray) -> Transformed:
     return Transformed(log_ndtr(x), slope, -slope * (x + slope))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Mapped(Loss):
     """A loss of transformed scores phi(a f).
 
@@ -82,12 +82,12 @@ class Mapped(Loss):
     Examples
     --------
     >>> from boostlist.losses import ListMLE, Mapped
-    >>> loss = Mapped(ListMLE(), "log_sigmoid")  # documents drawn with probabilities in proportion to 1 / (1 + e^-f)
+    >>> loss = Mapped(ListMLE(), phi="log_sigmoid")  # documents drawn with probabilities in proportion to 1 / (1 + e^-f)
     >>> loss.traits.convex
     False
     """
 
-    loss: Loss
+    loss: Loss = field(kw_only=False)
     phi: Phi = "sigmoid"
     a: float = 1.0
 
@@ -98,9 +98,13 @@ class Mapped(Loss):
 
     @property
     def traits(self) -> Traits:
-        """What the loss promises; under a bent map neither convexity nor invariance."""
-        traits = self.loss.traits
+        """What the loss promises, with steps in units of a f; under a bent map neither convexity nor invariance."""
+        traits = replace(self.loss.traits, step=self.loss.traits.step / self.a)
         return traits if self.phi == "linear" else replace(traits, convex=False, shift_invariant=False)
+
+    def steps(self, queries: Queries) -> float | FloatArray:
+        """Return the loss's own largest Newton step in units of the scores before the map."""
+        return self.loss.steps(queries) / self.a
 
     def with_grades(self, grades: tuple[float, ...]) -> Mapped:
         """Return the loss with this label set, if it has one and none was given."""

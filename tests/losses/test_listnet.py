@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
-from scipy.special import log_softmax, softmax
+from scipy.special import log_expit, log_softmax, softmax
 
 from boostlist import Queries
-from boostlist.losses import ListNet, MulticlassLogistic
+from boostlist.losses import ListNet, Mapped, MulticlassLogistic
 
 LABELS = np.array([0.0, 2, 1, 2])
 
@@ -55,3 +57,40 @@ def test_extreme_scores_keep_their_digits():
 def test_choices_are_checked():
     with pytest.raises(ValueError, match="target must be one of 'softmax', 'gain'"):
         ListNet(target="labels")
+
+
+def permutation_cross_entropy(f, y, phi=np.exp):
+    """ListNet over all permutations (eq. 3.12 of Olinto's thesis), for lists of at most 8 documents."""
+    total = 0.0
+    for order in itertools.permutations(range(len(f))):
+        target, log_p = 1.0, 0.0
+        for i, document in enumerate(order):
+            rest = list(order[i:])
+            target *= phi(y[document]) / phi(y[rest]).sum()
+            log_p += np.log(phi(f[document])) - np.log(phi(f[rest]).sum())
+        total -= target * log_p
+    return total
+
+
+def test_on_pairs_the_first_place_says_all_of_a_permutation():
+    y, f = np.array([2.0, 1.0]), np.array([0.3, -0.8])
+    pair = Queries.from_sizes(y, [2])
+    assert ListNet().bind(pair).value(f) == pytest.approx(permutation_cross_entropy(f, y), rel=1e-12)
+    # A map of the scores; the target of Mapped stays that of the labels, so compare where phi leaves them alone.
+    mapped = Mapped(ListNet(), phi="log_sigmoid").bind(pair).value(f)
+    assert mapped == pytest.approx(permutation_cross_entropy(log_expit(f), y), rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [3, 5])
+def test_first_places_and_permutations_have_the_same_minimum(n):
+    rng = np.random.default_rng(n)
+    y = rng.integers(0, 3, n).astype(float)
+    least = permutation_cross_entropy(y, y)
+    bound = ListNet().bind(Queries.from_sizes(y, [n]))
+    np.testing.assert_allclose(bound.gradient_hessian(y)[0], 0, atol=1e-15)
+    for _ in range(10):
+        away = y + rng.normal(size=n)
+        assert permutation_cross_entropy(away, y) > least
+        assert bound.value(away) > bound.value(y)
+        # Where the order matters more places are at stake, so that the loss over permutations is the larger one.
+        assert permutation_cross_entropy(away, y) > bound.value(away)

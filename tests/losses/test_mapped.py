@@ -41,7 +41,7 @@ def slopes(function, f, step=1e-4):
 @pytest.mark.parametrize("phi", MAPS)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_value_and_derivatives(name, phi):
-    loss = Mapped(FUNCTIONS[name], phi, a=0.7)
+    loss = Mapped(FUNCTIONS[name], phi=phi, a=0.7)
     queries, f = lists()
     bound, plain = loss.bind(queries), FUNCTIONS[name].bind(queries)
     mapped = np.array([MAPS[phi](0.7 * x) for x in f])
@@ -80,17 +80,18 @@ def test_a_gradient_of_no_function_follows_the_chain_rule_too(name):
     mapped = np.array([MAPS["sigmoid"](x) for x in f])
     gradient, diag = registry[name]().bind(queries).gradient_hessian(mapped)
     slope = mapped * (1 - mapped)
-    found = Mapped(registry[name](), "sigmoid").bind(queries).gradient_hessian(f)
+    found = Mapped(registry[name](), phi="sigmoid").bind(queries).gradient_hessian(f)
     np.testing.assert_allclose(found[0], gradient * slope, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(found[1], diag * slope**2, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_traits(name):
-    traits = FUNCTIONS[name].traits
-    assert Mapped(FUNCTIONS[name], "linear", a=3.0).traits == traits
-    bent = Mapped(FUNCTIONS[name], "probit").traits
-    assert bent == replace(traits, convex=False, shift_invariant=False)
+    loss = FUNCTIONS[name]
+    assert Mapped(loss, phi="linear", a=3.0).traits == replace(loss.traits, step=loss.traits.step / 3)
+    assert Mapped(loss, phi="probit").traits == replace(loss.traits, convex=False, shift_invariant=False)
+    queries, _ = lists()
+    np.testing.assert_array_equal(Mapped(loss, a=2.0).steps(queries), np.asarray(loss.steps(queries)) / 2)
 
 
 @pytest.mark.parametrize("phi", MAPS)
@@ -111,31 +112,31 @@ def test_the_thesis_draws_documents_by_phi():
     for phi, name in ((MAPS["sigmoid"], "log_sigmoid"), (MAPS["probit"], "log_probit")):
         p = [phi(x) for x in f]
         expected = -sum(math.log(p[order[i]] / sum(p[j] for j in order[i:])) for i in range(4))
-        bound = Mapped(ListMLE(), name).bind(Queries.from_sizes(y, [4]))
+        bound = Mapped(ListMLE(), phi=name).bind(Queries.from_sizes(y, [4]))
         assert bound.value(f) == pytest.approx(expected, rel=1e-12)
 
 
 def test_rank_cosine_has_the_same_sigmoid():
     queries, f = lists()
-    for own, mapped in ((RankCosine(phi="sigmoid"), Mapped(RankCosine(), "sigmoid")),):
+    for own, mapped in ((RankCosine(phi="sigmoid"), Mapped(RankCosine(), phi="sigmoid")),):
         np.testing.assert_allclose(mapped.bind(queries).per_query(f), own.bind(queries).per_query(f), rtol=1e-12)
 
 
 def test_it_trains_sums_is_saved_and_refuses_what_is_no_map():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 3)), rng.integers(0, 3, 40)
-    steep = LinearRanker(Mapped(ListNet(), "linear", a=2.0), C=1.0).fit(X, y, group=[20, 20])
+    steep = LinearRanker(Mapped(ListNet(), phi="linear", a=2.0), C=1.0).fit(X, y, group=[20, 20])
     # 1/2 |w|^2 + C l(2 X w) is 1/4 of 1/2 |v|^2 + 4 C l(X v) at v = 2 w.
     plain = LinearRanker(ListNet(), C=4.0).fit(X, y, group=[20, 20])
     np.testing.assert_allclose(2 * steep.coef_, plain.coef_, atol=1e-7)
-    bent = Mapped(ListMLE(), "log_probit", a=0.5)
+    bent = Mapped(ListMLE(), phi="log_probit", a=0.5)
     with pytest.raises(ValueError, match="needs a convex loss"):
         LinearRanker(bent).fit(X, y, group=[20, 20])
     assert LinearRanker(bent, solver="lbfgs").fit(X, y, group=[20, 20]).convergence_.converged
     total = bent + 0.5 * ListNet()
     assert persistence.decode(json.loads(json.dumps(persistence.encode(total, "loss")))) == total
     with pytest.raises(ValueError, match="phi must be one of 'linear'"):
-        Mapped(ListNet(), "cube")
+        Mapped(ListNet(), phi="cube")
     with pytest.raises(ValueError, match="a must be finite and > 0"):
         Mapped(ListNet(), a=0.0)
     assert Mapped(WeightedPL()).with_grades((0.0, 1.0)).loss == WeightedPL(grades=(0.0, 1.0))

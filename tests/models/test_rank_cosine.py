@@ -76,6 +76,7 @@ PSI = {
     "sigmoid": lambda y: 1 / (1 + np.exp(-y)),
     "position": lambda y: np.exp([-1.0 - np.sum(y > each) for each in y]),
     (2.0, 0.5): lambda y: 2 * y + 0.5,
+    (1.0, -1.8): lambda y: y - 1.8,
 }
 PHI = {
     "identity": lambda f: f,
