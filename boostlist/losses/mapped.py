@@ -82,7 +82,7 @@ class Mapped(Loss):
     Examples
     --------
     >>> from boostlist.losses import ListMLE, Mapped
-    >>> loss = Mapped(ListMLE(), phi="log_sigmoid")  # documents drawn with probabilities in proportion to 1 / (1 + e^-f)
+    >>> loss = Mapped(ListMLE(), phi="log_sigmoid")  # drawn in proportion to 1 / (1 + e^-f)
     >>> loss.traits.convex
     False
     """
