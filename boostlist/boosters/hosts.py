@@ -144,7 +144,15 @@ class Trained:
 
 
 class Host(Protocol):
-    """A module with these functions; `boostlist.boosters.lightgbm_host` and `boostlist.boosters.xgboost_host` are."""
+    """A module with these functions; `boostlist.boosters.lightgbm_host` and `boostlist.boosters.xgboost_host` are.
+
+    Attributes
+    ----------
+    RANDOM_THRESHOLDS
+        Whether it can split features at random thresholds: ``extra_trees``.
+    """
+
+    RANDOM_THRESHOLDS: bool
 
     def train(self, job: Job) -> Trained:
         """Train a booster."""

@@ -19,6 +19,8 @@ from boostlist.boosters.lightgbm_sum import why_no_sum as why_no_sum
 from boostlist.boosters.lists import Lists
 from boostlist.boosters.objective import BAGGING_BY_QUERY, is_true
 
+RANDOM_THRESHOLDS = True
+
 _LEAST_SAMPLE = 10_000
 _LAST_LINE = "\npandas_categorical:"
 

@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 class TreeRanker(RankingEstimator):
     """Gradient boosted trees for ranking.
 
-    The same call gives models of equal quality in both hosts: trees grow by leaves in either, and the objective is
-    scaled so that the same regularisation bites alike. What the defaults rest on is in docs/defaults.md.
+    But for ``extra_trees``, which XGBoost lacks, the same call gives models of equal quality in both hosts: trees grow
+    by leaves in either, and the objective is scaled so that the same regularisation bites alike. What the defaults rest
+    on is in docs/defaults.md.
 
     Clicks are taken at face value: position bias is not modelled. Correct the labels or weights beforehand, or use a
     host's own objective with its own means (``position=`` of LightGBM's Dataset, ``lambdarank_unbiased`` of XGBoost).
@@ -72,7 +73,8 @@ class TreeRanker(RankingEstimator):
     colsample_bytree
         Share of the features that each tree may use.
     extra_trees
-        Whether a feature is split at a random threshold instead of the best one; LightGBM only.
+        Whether a feature is split at a random threshold instead of the best one; LightGBM only. None is True for losses
+        of boostlist in LightGBM and False otherwise.
     max_bin
         Number of bins of a feature.
     pointwise
@@ -106,7 +108,7 @@ class TreeRanker(RankingEstimator):
     >>> from boostlist import TreeRanker
     >>> from boostlist.datasets import load_sample
     >>> fold = load_sample()
-    >>> ranker = TreeRanker("cs_listmle", n_estimators=50, learning_rate=0.1)
+    >>> ranker = TreeRanker(n_estimators=50, learning_rate=0.1)
     >>> ranker = ranker.fit(fold.train.X, fold.train.y, qid=fold.train.qid)
     >>> ranker.score(fold.test.X, fold.test.y, qid=fold.test.qid) > 0.6
     True
@@ -114,7 +116,7 @@ class TreeRanker(RankingEstimator):
 
     def __init__(
         self,
-        objective: str | Loss | Objective = "cs_listmle",
+        objective: str | Loss | Objective = "pairwise_logistic",
         *,
         backend: Backend = "lightgbm",
         n_estimators: int = 200,
@@ -127,7 +129,7 @@ class TreeRanker(RankingEstimator):
         subsample: float = 1.0,
         subsample_queries: float = 1.0,
         colsample_bytree: float = 1.0,
-        extra_trees: bool = False,
+        extra_trees: bool | None = None,
         max_bin: int = 255,
         pointwise: float | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -297,7 +299,7 @@ class TreeRanker(RankingEstimator):
             reg_lambda=1.0 if self.reg_lambda is None and own else self.reg_lambda,
             subsample=self.subsample,
             colsample_bytree=self.colsample_bytree,
-            extra_trees=self.extra_trees,
+            extra_trees=own and self._host.RANDOM_THRESHOLDS if self.extra_trees is None else self.extra_trees,
             max_bin=self.max_bin,
             seed=None if seed is None else int(seed),
             n_jobs=self.n_jobs,

@@ -23,6 +23,8 @@ from boostlist.boosters.xgboost_sum import same_features as same_features
 from boostlist.boosters.xgboost_sum import weighted_sum as weighted_sum
 from boostlist.boosters.xgboost_sum import why_no_sum as why_no_sum
 
+RANDOM_THRESHOLDS = False
+
 _ALIASES = {
     "eta": "learning_rate",
     "alpha": "reg_alpha",

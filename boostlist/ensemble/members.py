@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PANEL: tuple[tuple[str, ...], dict[str, dict[str, Any]]] = (
     ("wub", "cs_listmle", "listmle", "pairwise_logistic"),
-    {"15": {"num_leaves": 15}, "7_extra": {"num_leaves": 7, "extra_trees": True}},
+    {"15": {"num_leaves": 15, "extra_trees": False}, "7_extra": {"num_leaves": 7, "extra_trees": True}},
 )
 """Losses and shapes of trees of the default panel, each with each: their errors differ."""
 

@@ -15,8 +15,12 @@ UNTRAINED = metrics.NDCG(10).mean(np.zeros(TEST.n_documents), TEST.queries)
 both_hosts = pytest.mark.parametrize("backend", ["lightgbm", "xgboost"])
 
 
+# Without random thresholds two trainings differ in what a test is about, and in nothing else.
+PARAMS = {"n_estimators": 12, "learning_rate": 0.2, "extra_trees": False, "n_jobs": 1}
+
+
 def ranker(backend="lightgbm", objective="cs_listmle", **params):
-    return TreeRanker(objective, backend=backend, **({"n_estimators": 12, "learning_rate": 0.2, "n_jobs": 1} | params))
+    return TreeRanker(objective, backend=backend, **(PARAMS | params))
 
 
 def fitted(backend="lightgbm", objective="cs_listmle", **params):

@@ -96,12 +96,14 @@ def test_objectives_given_with_their_own_sample_keep_it():
 
 
 def test_extra_trees_is_lightgbms():
-    model = fitted(extra_trees=True, random_state=2)
-    assert not np.array_equal(model.predict(TEST.X), fitted(random_state=2).predict(TEST.X))
+    model, plain = fitted(extra_trees=None, random_state=2), fitted(random_state=2)
+    assert not np.array_equal(model.predict(TEST.X), plain.predict(TEST.X))
     assert "[extra_trees: 1]" in model.booster_.model_to_string()
-    assert "[extra_trees: 0]" in fitted().booster_.model_to_string()
+    assert "[extra_trees: 0]" in plain.booster_.model_to_string()
+    assert "[extra_trees: 0]" in fitted(objective="lambdarank", extra_trees=None).booster_.model_to_string()
     with pytest.raises(ValueError, match='XGBoost has no extra_trees: use backend="lightgbm"'):
         fitted("xgboost", extra_trees=True)
+    fitted("xgboost", extra_trees=None, n_estimators=1)
 
 
 @pytest.mark.parametrize(("share", "freq"), [(0.5, 1), (1.0, 0)])

@@ -13,7 +13,7 @@ EVAL = [(VALI.X, VALI.y, VALI.qid)]
 
 
 def tree(loss="listmle", **more):
-    return TreeRanker(loss, **({"n_estimators": 8, "learning_rate": 0.2, "num_leaves": 7} | more))
+    return TreeRanker(loss, **({"n_estimators": 8, "learning_rate": 0.2, "num_leaves": 7, "extra_trees": False} | more))
 
 
 def fitted(members=None, fit=None, **more):
