@@ -35,8 +35,9 @@ SLACKS = ((1.0, 1.0), (10.0, 1.0), (1.0, 10.0))
 
 def trees(losses: Sequence[Loss]) -> list[TreeRanker]:
     """Return the candidates: every loss, number of leaves and step length."""
+    fixed: dict[str, Any] = {"n_estimators": 125, "extra_trees": False, "pointwise": 0, "n_jobs": 1}
     return [
-        TreeRanker(loss, n_estimators=125, num_leaves=leaves, learning_rate=nu, pointwise=0, n_jobs=1, random_state=0)
+        TreeRanker(loss, num_leaves=leaves, learning_rate=nu, **fixed)
         for loss, leaves, nu in product(losses, (4, 8, 16), (0.03, 0.1))
     ]
 

@@ -52,7 +52,7 @@ class SingleFeature:
 def stumps(normalize: Any) -> list[Any]:
     """Return RankBoost: stumps on the exponential loss."""
     loss = PairwiseExponential(weights="uniform", normalize=normalize)
-    fixed: dict[str, Any] = {"num_leaves": 2, "learning_rate": 0.1, "pointwise": 0, "n_jobs": 1, "random_state": 0}
+    fixed: dict[str, Any] = {"num_leaves": 2, "extra_trees": False, "learning_rate": 0.1, "pointwise": 0, "n_jobs": 1}
     return [TreeRanker(loss, n_estimators=trees, **fixed) for trees in (50, 150)]
 
 

@@ -73,7 +73,11 @@ def halves():
 
 
 def ranker(backend, objective="cs_listmle", **params):
-    return TreeRanker(objective, backend=backend, **({"n_estimators": 8, "learning_rate": 0.3, "n_jobs": 1} | params))
+    return TreeRanker(
+        objective,
+        backend=backend,
+        **({"n_estimators": 8, "learning_rate": 0.3, "extra_trees": False, "n_jobs": 1} | params),
+    )
 
 
 def fit(client, data, model, **options):
