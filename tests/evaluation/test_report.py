@@ -26,7 +26,7 @@ from tests.evaluation.made_up import FOLDS, GRID, NAMES, QUERIES, made_up
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (path := shutil.which(name))), None
 )
-VOID = {"meta", "link", "br", "img", "input", "hr"}
+VOID = {"meta", "link", "br", "wbr", "img", "input", "hr"}
 
 
 @pytest.fixture(scope="module")
@@ -311,7 +311,7 @@ addEventListener("load", () => {{
     const page = frame.contentDocument, all = (what) => [...page.querySelectorAll(what)];
     const texts = all("figure svg text").filter((text) => text.getClientRects().length && !text.closest("#win-loss"));
     return {{
-      hidden: Math.max(...all("#ranking .scroll").map((each) => each.scrollWidth - each.clientWidth)),
+      hidden: Math.max(...all("main > section > .scroll, .pair .scroll").map((each) => each.scrollWidth - each.clientWidth)),
       across: page.documentElement.scrollWidth - frame.clientWidth,
       text: Math.min(...texts.map((text) => text.getBoundingClientRect().height)),
       figures: all("figure > svg").filter((svg) => svg.getClientRects().length).length,
