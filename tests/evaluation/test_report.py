@@ -310,8 +310,9 @@ addEventListener("load", () => {{
   const found = [...document.querySelectorAll("iframe")].map((frame) => {{
     const page = frame.contentDocument, all = (what) => [...page.querySelectorAll(what)];
     const texts = all("figure svg text").filter((text) => text.getClientRects().length && !text.closest("#win-loss"));
+    const tables = all("main > section > .scroll, .pair .scroll");
     return {{
-      hidden: Math.max(...all("main > section > .scroll, .pair .scroll").map((each) => each.scrollWidth - each.clientWidth)),
+      hidden: Math.max(...tables.map((each) => each.scrollWidth - each.clientWidth)),
       across: page.documentElement.scrollWidth - frame.clientWidth,
       text: Math.min(...texts.map((text) => text.getBoundingClientRect().height)),
       figures: all("figure > svg").filter((svg) => svg.getClientRects().length).length,

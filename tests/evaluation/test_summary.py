@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -107,6 +108,35 @@ def test_a_model_that_failed_in_one_fold_does_not_cost_the_others_that_fold(outc
     assert "kernel:cs_listmle (folds 1,2)" in tables.as_text(summary)
     assert "kernel:cs_listmle: failed in part: MemoryError: too much" in tables.as_text(summary)
     assert kernel not in summary.complete()
+
+
+def test_where_every_model_failed_somewhere_the_folds_that_all_have_count(outcome):
+    tasks = outcome.plan.tasks()
+    for model, fold in zip(outcome.plan.models, (1, 2, 2, 2), strict=True):
+        outcome.results[:] = [r for r in outcome.results if (r.model, r.fold) != (model.name, fold)]
+        lost = [task for task in tasks if (task.model.name, task.fold) == (model.name, fold)]
+        outcome.failures += [Failure(task, "lost") for task in lost]
+    summary = summarize(outcome)
+    assert summary.folds == (3,)
+    assert len(summary.complete()) == len(outcome.plan.models)
+
+
+def test_times_are_means_over_folds_and_per_document(outcome):
+    changed = []
+    for result in outcome.results:
+        seconds = {"train_seconds": float(result.fold), "rank_seconds": 0.001 * result.fold, "documents": 500}
+        changed.append(replace(result, **seconds))
+    outcome.results[:] = changed
+    entry = summarize(outcome).entries[0]
+    assert entry.train_seconds == 2.0
+    assert entry.rank_microseconds == pytest.approx(1e6 * (0.001 + 0.002 + 0.003) / 1500)
+
+
+def test_the_share_of_relevant_documents_is_in_per_cent(outcome):
+    labels = [each.label for each in summarize(outcome).by_relevant()]
+    # Lists of 5 to 34 documents, of which a third, rounded down, is relevant: 1 of 5 to 11 of 33.
+    assert labels[0].startswith("20–")
+    assert labels[-1].endswith("33 % relevant")
 
 
 def test_a_metric_of_which_less_is_better(outcome, monkeypatch):
