@@ -138,17 +138,20 @@ class _BoundLoops(BoundLoss):
         idle[loss.idle(queries, self._tables)] = True
         active = np.flatnonzero(~idle)
         self._active = Lists(frozen(active), queries.start, queries.weight)
+        self._active_rows = self._rows(active)
         self._idle_rows = np.flatnonzero(np.repeat(idle, queries.sizes))
         long = active[queries.sizes[active] >= LONG]
         self._long_loops = loss.long_loops(queries, self._tables) if long.size else None
         self._long = long
 
+    def _rows(self, query: IntArray) -> IntArray:
+        """Return where the rows of some queries would begin, were there no others."""
+        return np.concatenate(([0], np.cumsum(self.queries.sizes[query])))
+
     def _over(self, query: IntArray, loop: Callable[..., None], *args: Any) -> None:
         """Run a loop over some queries, on all threads."""
-        over_queries(
-            lambda lo, hi: loop(self._active._replace(query=frozen(query[lo:hi])), *args),
-            np.concatenate(([0], np.cumsum(self.queries.sizes[query]))),
-        )
+        rows = self._active_rows if query is self._active.query else self._rows(query)
+        over_queries(lambda lo, hi: loop(self._active._replace(query=frozen(query[lo:hi])), *args), rows)
 
     def _over_active(self, loop: Callable[..., None], long_loop: Callable[..., None] | None, *args: Any) -> None:
         """Run the loop for long lists over these, and the other over all that are left."""

@@ -65,9 +65,8 @@ def _laplacian(lists, levels):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _fill(x, first, last, V, levels, laplacian):  # type: ignore[no-untyped-def]
+def _fill(x, first, last, V, order, document, laplacian):  # type: ignore[no-untyped-def]
     """Fill the Laplacian for the numbers x of a query's documents."""
-    order, document = levels.order, levels.document
     s, lead, X, below, above = laplacian
     for g in range(first, last):
         X[g - first] = document[g + 1] - document[g]
@@ -102,7 +101,7 @@ def quadratic(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
         for i in range(fq.size):
             u[i] = fq[i] - mean
         first, last = levels.start[q], levels.start[q + 1]
-        _fill(u, first, last, V, levels, laplacian)
+        _fill(u, first, last, V, order, document, laplacian)
         scale = 2 * lists.weight[q] * kappa[q]
         loss = 0.0
         for g in range(first, last):
@@ -126,7 +125,7 @@ def quadratic_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
         rows = slice(lists.start[q], lists.start[q + 1])
         vq, out_q = v[rows], out[rows]
         first, last = levels.start[q], levels.start[q + 1]
-        _fill(vq, first, last, V, levels, laplacian)
+        _fill(vq, first, last, V, order, document, laplacian)
         scale = 2 * lists.weight[q] * kappa[q]
         for g in range(first, last):
             s, X = laplacian.s[g - first], laplacian.X[g - first]

@@ -22,41 +22,35 @@ def spread_by_grade(first, last, document, values, out):  # type: ignore[no-unty
 
 
 @compiled
-def sums_below(first, last, V, X, out):  # type: ignore[no-untyped-def]
-    """Fill out_g = L_g(x) / kappa from the sums X_h of x over each grade, as `pairwise_loops` has it."""
+def _sums(grades, first, V, X, out):  # type: ignore[no-untyped-def]
+    """Fill out_g with the sum of V_gh X_h / kappa over the grades h before g, as `pairwise_loops` has it."""
     A, B = V.A, V.B
     m00 = m10 = m01 = m11 = 0.0
-    for g in range(first, last):
-        if g > first:
-            dA, dB = A[g] - A[g - 1], B[g] - B[g - 1]
-            m11 += dA * m01 + dB * (m10 + dA * m00)
-            m10 += dA * m00
-            m01 += dB * m00
+    before = grades.start
+    for g in grades:
+        dA, dB = abs(A[g] - A[before]), abs(B[g] - B[before])
+        m11 += dA * m01 + dB * (m10 + dA * m00)
+        m10 += dA * m00
+        m01 += dB * m00
         out[g - first] = m11
         x = X[g - first]
         m00 += x
         m10 += V.alpha * x
         m01 += V.beta * x
         m11 += V.alpha * V.beta * x
+        before = g
+
+
+@compiled
+def sums_below(first, last, V, X, out):  # type: ignore[no-untyped-def]
+    """Fill out_g = L_g(x) / kappa from the sums X_h of x over each grade."""
+    _sums(range(first, last), first, V, X, out)
 
 
 @compiled
 def sums_above(first, last, V, X, out):  # type: ignore[no-untyped-def]
     """Fill out_g = U_g(x) / kappa from the sums X_h of x over each grade."""
-    A, B = V.A, V.B
-    m00 = m10 = m01 = m11 = 0.0
-    for g in range(last - 1, first - 1, -1):
-        if g < last - 1:
-            dA, dB = A[g + 1] - A[g], B[g + 1] - B[g]
-            m11 += dA * m01 + dB * (m10 + dA * m00)
-            m10 += dA * m00
-            m01 += dB * m00
-        out[g - first] = m11
-        x = X[g - first]
-        m00 += x
-        m10 += V.alpha * x
-        m01 += V.beta * x
-        m11 += V.alpha * V.beta * x
+    _sums(range(last - 1, first - 1, -1), first, V, X, out)
 
 
 @compiled
