@@ -118,6 +118,14 @@ def test_maps_of_labels_and_scores(psi, phi, kind, monkeypatch):
     np.testing.assert_allclose(ranker.predict(kind(X)), H, atol=1e-12)
 
 
+def test_a_first_stage_against_the_features():
+    """Where psi is negative for most documents, the scores that point there are negative too."""
+    X, y, qid = lists(2, sizes=(6, 8))
+    ranker = RankCosineRanker(n_stages=1, psi=(1.0, -3.0)).fit(X, y, qid=qid)
+    assert ranker.alphas_.tolist() == [-1.0]
+    assert stage_losses(ranker)[1] < 0.5 < stage_losses(RankCosineRanker(n_stages=1).fit(X, y, qid=qid))[0]
+
+
 def test_scores_may_be_large_under_exp():
     y = np.array([3.0, 2.0, 1.0, 0.0])
     ranker = RankCosineRanker(phi="exp", psi="exp", n_stages=40).fit(1e6 * y[:, None], y, group=[4])
