@@ -109,6 +109,7 @@ def test_maps_of_labels_and_scores(psi, phi, kind, monkeypatch):
     h, H = scaled(X), np.zeros(len(y))
     losses = stage_losses(ranker)
     assert losses[0] == pytest.approx(loss(H))
+    assert len(losses) == 4
     tried = np.concatenate([-np.logspace(-3, 1, 200), np.logspace(-3, 1, 200)])
     for feature, alpha, reached in zip(ranker.stages_, ranker.alphas_, losses[1:], strict=True):
         best = min(loss(H + step * column) for column in h.T for step in tried)
