@@ -29,6 +29,7 @@ from boostlist.losses import Loss, Sum
 from boostlist.metrics import Metric
 from boostlist.metrics import get as get_metric
 from boostlist.metrics.names import get_all
+from boostlist.ranking_estimator import RankingEstimator
 
 if TYPE_CHECKING:
     from boostlist.metrics.base import BoundMetric
@@ -91,6 +92,19 @@ def fit(
         raise ValueError("early_stopping_rounds needs eval_data")
     parts = gather_parts(client, data, label, qid, weight, split)
     valid = None if eval_data is None else gather_parts(client, eval_data, label, qid, weight, split)
+    return train(client, model, parts, valid, metrics, early_stopping_rounds, timeout)
+
+
+def train(
+    client: Any,
+    model: TreeRanker,
+    parts: Parts,
+    valid: Parts | None,
+    metrics: Sequence[Metric],
+    early_stopping_rounds: int | None,
+    timeout: float | None,
+) -> TreeRanker:
+    """Train a ranker on parts that are on the cluster, and return it; what else there is as for `fit`."""
     if parts.without_weight:
         raise ValueError(NO_WEIGHT)
     adapter = host(model.backend)
@@ -109,7 +123,7 @@ def fit(
     history: History = {}
     if valid is not None:
         chosen = [metric.up_to(max(parts.grades[-1], valid.grades[-1])) for metric in metrics]
-        values = _combined(client, valid, model.backend, booster, chosen, staged=True)
+        values = _combined(client, valid, model.backend, booster, chosen)
         if early_stopping_rounds is not None:
             kept = _rounds_to_keep(metrics[0], values[0].tolist(), early_stopping_rounds)
             booster = adapter.first_rounds(booster, kept)
@@ -122,8 +136,8 @@ def fit(
 def _checked_ranker(ranker: TreeRanker | None) -> TreeRanker:
     if ranker is not None and not isinstance(ranker, TreeRanker):
         raise TypeError(
-            f"boostlist.distributed.fit trains a TreeRanker, not a {type(ranker).__name__}; fit other models in one "
-            "process"
+            f"boostlist.distributed.fit trains a TreeRanker, not a {type(ranker).__name__}; fit_ensemble trains an "
+            "EnsembleRanker of them, other models are fitted in one process"
         )
     model: TreeRanker = clone(TreeRanker() if ranker is None else ranker)
     return model
@@ -131,7 +145,7 @@ def _checked_ranker(ranker: TreeRanker | None) -> TreeRanker:
 
 def evaluate(
     client: Any,
-    ranker: TreeRanker,
+    ranker: RankingEstimator,
     data: Any,
     metric: str | Metric = "ndcg@10",
     *,
@@ -147,7 +161,7 @@ def evaluate(
     client, data, label, qid, weight, split
         As for `fit`.
     ranker
-        A fitted ranker.
+        A fitted ranker of any kind.
     metric
         A metric of boostlist, or its name.
     """
@@ -155,7 +169,15 @@ def evaluate(
     chosen = get_metric(metric) if isinstance(metric, str) else metric
     parts = gather_parts(client, data, label, qid, weight, split)
     chosen = chosen.up_to(parts.grades[-1])
-    return float(_combined(client, parts, ranker.backend, ranker.booster_, [chosen], staged=False)[0, -1])
+    options = {"ranker": client.scatter(ranker, broadcast=True), "metric": chosen}
+    total, weight = np.sum(client.gather(client.map(_part_value, parts.futures, **options, pure=False)), axis=0)
+    if not weight:
+        raise ValueError(f"{chosen.name} has no mean: no query counts")
+    return float(total / weight)
+
+
+def _part_value(part: Lists, ranker: RankingEstimator, metric: Metric) -> tuple[float, float]:
+    return _weighted_sum(metric.bind(part.judged), ranker.predict(part.X))
 
 
 def _rounds_to_keep(metric: Metric, values: list[float], patience: int) -> int:
@@ -187,13 +209,12 @@ def _part_sums(part: Lists, loss: Loss) -> tuple[float, int]:
     return curvature_sums(loss.bind(part.queries))
 
 
-def _combined(client: Any, parts: Parts, backend: str, booster: Any, metrics: list[Metric], staged: bool) -> FloatArray:
-    """Return the mean of each metric over the queries of all parts after each round, or after the last one."""
+def _combined(client: Any, parts: Parts, backend: str, booster: Any, metrics: list[Metric]) -> FloatArray:
+    """Return the mean of each metric over the queries of all parts after each round."""
     options = {
         "backend": backend,
         "booster": client.scatter(booster, broadcast=True),
         "metrics": metrics,
-        "staged": staged,
     }
     results = client.gather(client.map(_part_values, parts.futures, **options, pure=False))
     totals, weights = (np.sum(column, axis=0) for column in zip(*results, strict=True))
@@ -202,19 +223,16 @@ def _combined(client: Any, parts: Parts, backend: str, booster: Any, metrics: li
     return np.asarray(totals / weights[:, np.newaxis])
 
 
-def _part_values(
-    part: Lists, backend: str, booster: Any, metrics: list[Metric], staged: bool
-) -> tuple[FloatArray, FloatArray]:
+def _part_values(part: Lists, backend: str, booster: Any, metrics: list[Metric]) -> tuple[FloatArray, FloatArray]:
     """Return for each metric the sum over queries of weight x value, round by round, and the sum of the weights."""
     adapter = host(backend)
     bound = [metric.bind(part.judged) for metric in metrics]
-    last = adapter.rounds(booster)
-    spans = [(i, i + 1) for i in range(last)] if staged else [(0, last)]
+    rounds = adapter.rounds(booster)
     scores = np.zeros(part.queries.n_documents)
-    totals, weights = np.empty((len(bound), len(spans))), np.zeros(len(bound))
+    totals, weights = np.empty((len(bound), rounds)), np.zeros(len(bound))
     prepared = adapter.prepared(part.X)
-    for column, (begin, end) in enumerate(spans):
-        scores += adapter.partial_scores(booster, prepared, begin, end)
+    for column in range(rounds):
+        scores += adapter.partial_scores(booster, prepared, column, column + 1)
         for row, metric in enumerate(bound):
             totals[row, column], weights[row] = _weighted_sum(metric, scores)
     return totals, weights

@@ -7,7 +7,7 @@ No row is copied.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,15 +57,28 @@ def draw_bags(
     weight
         Weights of queries or rows, or None.
     seed
-        Seed, or where it comes from; None is 0, but a single bag then has none.
+        As for `bag_seeds`.
     """
-    if n_bags == 1 and seed is None:
-        return [Bag(0, weight, None, None)]
-    random = np.random.RandomState(seed or 0) if seed is None or isinstance(seed, int | np.integer) else seed
-    seeds = [int(random.randint(2**31 - 1)) for _ in range(n_bags)]
+    seeds = bag_seeds(n_bags, seed)
     if n_bags == 1:
         return [Bag(0, weight, None, seeds[0])]
     return [_bootstrap(number, queries, weight, seed) for number, seed in enumerate(seeds)]
+
+
+def bag_seeds(n_bags: int, seed: int | np.random.RandomState | None) -> list[Any]:
+    """Return a seed for each bag.
+
+    Parameters
+    ----------
+    n_bags
+        Number of bags.
+    seed
+        Seed, or where it comes from; None is 0, but gives a single bag None.
+    """
+    if n_bags == 1 and seed is None:
+        return [None]
+    random = np.random.RandomState(seed or 0) if seed is None or isinstance(seed, int | np.integer) else seed
+    return [int(random.randint(2**31 - 1)) for _ in range(n_bags)]
 
 
 def _bootstrap(number: int, queries: Queries, weight: FloatArray | None, seed: int) -> Bag:

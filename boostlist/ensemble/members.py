@@ -8,12 +8,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from boostlist.boosters.tree_ranker import TreeRanker
 
 if TYPE_CHECKING:
     from boostlist.boosters.hosts import Backend
+
+_SEEDS = 2**31 - 1
 
 PANEL: tuple[tuple[str, ...], dict[str, dict[str, Any]]] = (
     ("wub", "cs_listmle", "listmle", "pairwise_logistic"),
@@ -134,10 +137,17 @@ def _check_member(name: str, member: Any, bagged: bool) -> None:
         )
 
 
-def seeded(member: Any, seed: int) -> Any:
-    """Set every ``random_state`` of a member, those of a pipeline's steps included."""
+def fresh(member: Any, seed: int | None, position: int) -> Any:
+    """Return an unfitted copy of a member.
+
+    Unless the seed is None every ``random_state``, those of a pipeline's steps included, is set to one that depends on
+    the seed and on the member's position.
+    """
+    member = clone(member)
+    if seed is None:
+        return member
     names = [name for name in member.get_params() if name == "random_state" or name.endswith("__random_state")]
-    return member.set_params(**dict.fromkeys(names, seed))
+    return member.set_params(**dict.fromkeys(names, (seed + position) % _SEEDS))
 
 
 @contextmanager

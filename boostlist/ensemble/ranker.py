@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
@@ -16,8 +17,7 @@ from boostlist.ensemble.bags import draw_bags
 from boostlist.ensemble.members import check_members, default_members, named, shared_threads
 from boostlist.ensemble.merging import merged
 from boostlist.ensemble.storage import pack_member, unpack_member
-from boostlist.ensemble.training import Lists, Material, Trained, Training, train_all
-from boostlist.ensemble.weights import fitted_weights
+from boostlist.ensemble.training import Lists, Material, Trained, Training, fit_to_scores, train_all
 from boostlist.frames import without_qid
 from boostlist.metrics import Metric
 from boostlist.persistence import Storable, encode
@@ -186,30 +186,39 @@ class EnsembleRanker(RankingEstimator, Storable):
         early_stopping_rounds
             Number of rounds without improvement after which boosting stops; None never stops it.
         """
-        self._check_parameters(bool(eval_set))
+        bagged = self.n_bags != 1
+        members = self.checked_members(bool(eval_set), bool(eval_set) or bagged, bagged or sample_weight is not None)
         lists, weight = self._training_lists(X, y, qid, group, sample_weight)
         valid = tuple(self._valid_lists(i, entry) for i, entry in enumerate(eval_set or ()))
         material = Material(lists, valid, eval_metric, early_stopping_rounds)
-        members = self._members(stopped=bool(valid) or self.n_bags > 1)
         bags = draw_bags(self.n_bags, lists.queries, weight, self.random_state)
-        check_members(members, bagged=self.n_bags > 1 or weight is not None)
-        given = self._given_weights([name for name, _ in members])
-        fit_weights = isinstance(self.weights, str) and self.weights == "fitted"
         results = train_all(
-            [Training(name, bag, member) for bag in bags for name, member in members],
+            [Training(name, bag, member, i) for bag in bags for i, (name, member) in enumerate(members)],
             material,
             n_jobs=self.n_jobs,
-            keep_scores=fit_weights,
+            keep_scores=self.fits_weights,
             drop=self.on_error == "drop",
             verbose=bool(self.verbose),
         )
-        trained = self._surviving(results)
-        if fit_weights:
-            given = _fitted(trained, material, bags)
-        self._keep(trained, given)
-        return self
+        return self.adopt(results, [material.judged(bag).queries for bag in bags])
 
-    def _check_parameters(self, has_eval_set: bool) -> None:
+    @property
+    def fits_weights(self) -> bool:
+        """Whether weights are to be fitted."""
+        return isinstance(self.weights, str) and self.weights == "fitted"
+
+    def checked_members(self, validated: bool, stopped: bool, weighted: bool) -> list[tuple[str, Any]]:
+        """Return the members by name, after checks of all parameters.
+
+        Parameters
+        ----------
+        validated
+            Whether there is data to validate on.
+        stopped
+            Whether boosting may stop early, so that the default panel has more rounds than it will need.
+        weighted
+            Whether members are trained with weights.
+        """
         if not isinstance(self.n_bags, int | np.integer) or self.n_bags < 1:
             raise ValueError(f"n_bags must be a whole number of at least 1, got {self.n_bags!r}")
         if self.n_jobs is not None and self.n_jobs < 1:
@@ -217,11 +226,15 @@ class EnsembleRanker(RankingEstimator, Storable):
         check_choice("on_error", self.on_error, ("raise", "drop"))
         if isinstance(self.weights, str):
             check_choice("weights", self.weights, ("uniform", "fitted"))
-            if self.weights == "fitted" and not has_eval_set and self.n_bags == 1:
-                raise ValueError(
-                    'weights="fitted" needs data that the members are not trained on: pass eval_set=[(X, y, qid)], or '
-                    "set n_bags to 2 or more, whose samples leave queries out"
-                )
+        if self.fits_weights and not validated and self.n_bags == 1:
+            raise ValueError(
+                'weights="fitted" needs data that the members are not trained on: pass eval_set=[(X, y, qid)], or '
+                "set n_bags to 2 or more, whose samples leave queries out"
+            )
+        members = self._members(stopped)
+        check_members(members, weighted)
+        self._given_weights([name for name, _ in members])
+        return members
 
     def _members(self, stopped: bool) -> list[tuple[str, Any]]:
         if self.members is None:
@@ -271,31 +284,33 @@ class EnsembleRanker(RankingEstimator, Storable):
             return validate_data(self, without_qid(X), reset=reset, skip_check_array=True)
         return super()._checked_features(X, missing, reset)
 
-    def _surviving(self, results: list[Trained]) -> list[Trained]:
-        """Return what was trained; warn of what failed, and raise an error if nothing is left."""
-        several = self.n_bags > 1
-        self.dropped_ = {
-            f"{each.name} (bag {each.bag})" if several else each.name: each.error for each in results if each.error
-        }
+    def adopt(self, results: Sequence[Trained], judged: Sequence[Queries]) -> Self:
+        """Become the ensemble of what was trained.
+
+        Parameters
+        ----------
+        results
+            Members by bag, fitted or failed.
+        judged
+            For each bag the queries on which its members were scored, with weight 0 where they must not be; only
+            fitted weights ask for them.
+        """
+        self.dropped_ = {each.title: each.error for each in results if each.error}
         if len(self.dropped_) == len(results):
             reasons = "; ".join(f"{name}: {reason}" for name, reason in self.dropped_.items())
             raise RuntimeError(f"all members failed: {reasons}")
         for name, reason in self.dropped_.items():
             warn(f"member {name!r} failed and is left out: {reason}")
-        return [each for each in results if not each.error]
-
-    def _keep(self, trained: list[Trained], weights: dict[str, float]) -> None:
-        """Set the fitted attributes: weights that sum to 1, and the factor of each part."""
+        trained = [each for each in results if not each.error]
         for each in trained:
             if not each.spread:
-                warn(f"member {each.name!r} gives the documents of a query the same score; its weight is 0")
-        bags = {name: sum(each.name == name and each.spread > 0 for each in trained) for name in weights}
-        total = sum(weight for name, weight in weights.items() if bags[name])
-        self.weights_ = {
-            name: weight / total if bags[name] and total else 0.0
-            for name, weight in weights.items()
-            if any(each.name == name for each in trained)
-        }
+                warn(f"member {each.title!r} gives the documents of a query the same score; its weight is 0")
+        useful = [each for each in trained if each.spread]
+        bags = Counter(each.name for each in useful)
+        names = list(dict.fromkeys(each.name for each in results))
+        weights = fit_to_scores(useful, judged) if self.fits_weights else self._given_weights(names)
+        total = sum(weights[name] for name in bags)
+        self.weights_ = {each.name: weights[each.name] / total if bags[each.name] else 0.0 for each in trained}
         self.parts_ = [
             Part(
                 each.name,
@@ -306,6 +321,7 @@ class EnsembleRanker(RankingEstimator, Storable):
             )
             for each in trained
         ]
+        return self
 
     def predict(self, X: Any, *, pred_contrib: bool = False) -> FloatArray:
         """Return the score of each row; a higher score ranks further up.
@@ -413,29 +429,3 @@ def _has_contributions(estimator: Any) -> bool:
     from boostlist.boosters.tree_ranker import TreeRanker
 
     return isinstance(estimator, TreeRanker | EnsembleRanker)
-
-
-def _fitted(trained: list[Trained], material: Material, bags: Sequence[Any]) -> dict[str, float]:
-    """Fit weights to the mean of each member's scores over the bags that may judge a query.
-
-    With data to validate on every bag may; else those that left the query out, and a query that none did takes no part.
-    """
-    judged = [material.judged(bag).queries for bag in bags]
-    names = list(dict.fromkeys(each.name for each in trained if each.spread))
-    if not names:
-        return {each.name: 1.0 for each in trained}
-    columns, known = [], np.ones(judged[0].n_queries, bool)
-    for name in names:
-        mine = [each for each in trained if each.name == name and each.spread]
-        total = np.sum([np.asarray(each.scores) / each.spread for each in mine], axis=0)
-        count = np.sum([judged[each.bag].weight > 0 for each in mine], axis=0)
-        known &= count > 0
-        columns.append(total / np.repeat(np.maximum(count, 1), judged[0].sizes))
-    base = material.valid[-1].queries if material.valid else material.train.queries
-    if not (base.weight * known).any():
-        raise ValueError(
-            "no query was left out by a bag of every member, so that weights cannot be fitted; raise n_bags"
-        )
-    queries = Queries.from_sizes(base.labels, base.sizes, base.weight * known)
-    weights = fitted_weights(np.column_stack(columns), queries)
-    return {each.name: 0.0 for each in trained} | dict(zip(names, weights.tolist(), strict=True))

@@ -11,15 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 
 from boostlist._typing import FloatArray, IntArray
 from boostlist.boosters.binding import is_instance
 from boostlist.ensemble.bags import Bag
-from boostlist.ensemble.members import accepts, seeded, shared_threads
-from boostlist.ensemble.weights import spread
+from boostlist.ensemble.members import accepts, fresh, shared_threads
+from boostlist.ensemble.weights import fitted_weights, spread
 from boostlist.metrics import Metric
 from boostlist.parallel import get_threads
 from boostlist.queries import Queries
@@ -75,11 +74,12 @@ class Material:
 
 
 class Training(NamedTuple):
-    """An unfitted member, and the bag that it is for."""
+    """An unfitted member, the bag that it is for, and its position among the members."""
 
     name: str
     bag: Bag
     member: Any
+    position: int
 
     @property
     def title(self) -> str:
@@ -93,8 +93,8 @@ class Trained:
 
     Attributes
     ----------
-    name, bag
-        Who, and the number of its bag.
+    title, name, bag
+        Who, with and without the number of the bag, and that number.
     estimator
         The fitted estimator; None if it failed.
     spread
@@ -107,6 +107,7 @@ class Trained:
         Why it failed.
     """
 
+    title: str
     name: str
     bag: int
     estimator: Any
@@ -114,6 +115,14 @@ class Trained:
     scores: FloatArray | None = None
     seconds: float = 0.0
     error: str = ""
+
+    @property
+    def said(self) -> str:
+        """What is printed of it."""
+        if self.error:
+            return f"{self.title} failed: {self.error}"
+        rounds = getattr(self.estimator, "n_estimators_", None)
+        return f"{self.title}: {f'{rounds} rounds, ' if rounds else ''}{self.seconds:.1f} s"
 
 
 def train_all(
@@ -153,24 +162,16 @@ def train_all(
     for number, result in finished:
         results[number] = result
         if verbose:
-            print(f"[{len(results)}/{len(trainings)}] {trainings[number].title}: {_said(result)}", flush=True)
+            print(f"[{len(results)}/{len(trainings)}] {result.said}", flush=True)
     return [results[number] for number in range(len(trainings))]
-
-
-def _said(result: Trained) -> str:
-    if result.error:
-        return f"failed: {result.error}"
-    rounds = getattr(result.estimator, "n_estimators_", None)
-    return f"{f'{rounds} rounds, ' if rounds else ''}{result.seconds:.1f} s"
 
 
 def _train(
     number: int, training: Training, material: Material, threads: int, keep_scores: bool, drop: bool
 ) -> tuple[int, Trained]:
-    name, bag = training.name, training.bag
-    member = clone(training.member)
-    if bag.seed is not None:
-        member = seeded(member, bag.seed)
+    bag = training.bag
+    who = (training.title, training.name, bag.number)
+    member = fresh(training.member, bag.seed, training.position)
     begin = time.perf_counter()
     try:
         with shared_threads(member, threads):
@@ -180,14 +181,14 @@ def _train(
     except Exception as error:  # whatever a member raises, the message is to say which one it was
         if not drop:
             kind = type(error) if type(error) in (ValueError, TypeError, ImportError) else RuntimeError
-            raise kind(f"member {training.title!r} failed: {_first_line(error)}") from error
-        return number, Trained(name, bag.number, None, error=f"{type(error).__name__}: {_first_line(error)}")
+            raise kind(f"member {training.title!r} failed: {first_line(error)}") from error
+        return number, Trained(*who, None, error=f"{type(error).__name__}: {first_line(error)}")
     size = spread(scores, judged.queries)
     kept = scores * np.repeat(judged.queries.weight > 0, judged.queries.sizes) if keep_scores else None
-    return number, Trained(name, bag.number, member, size, kept, time.perf_counter() - begin)
+    return number, Trained(*who, member, size, kept, time.perf_counter() - begin)
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     """Return what is wrong; hosts append a stack trace of their own."""
     return str(error).strip().partition("\n")[0]
 
@@ -224,3 +225,34 @@ def _weights_for(member: Any, weight: FloatArray, queries: Queries) -> FloatArra
     """Return weights by query for rankers of boostlist and XGBRanker, else by row, as scikit-learn has it."""
     by_query = isinstance(member, RankingEstimator) or is_instance(member, "xgboost", "XGBRanker")
     return weight if by_query or len(weight) != queries.n_queries else np.repeat(weight, queries.sizes)
+
+
+def fit_to_scores(trained: Sequence[Trained], judged: Sequence[Queries]) -> dict[str, float]:
+    """Return weights by name that suit the mean of each member's scores over the bags that may judge a query.
+
+    With data to validate on every bag may; else those that left the query out, and a query that no bag of some member
+    did takes no part.
+
+    Parameters
+    ----------
+    trained
+        Members that have a spread, with their scores.
+    judged
+        For each bag the queries that it was scored on, with weight 0 where it may not judge.
+    """
+    names = list(dict.fromkeys(each.name for each in trained))
+    columns, weight = [], np.max([queries.weight for queries in judged], axis=0)
+    for name in names:
+        mine = [each for each in trained if each.name == name]
+        total = np.sum([np.asarray(each.scores) / each.spread for each in mine], axis=0)
+        count = np.sum([judged[each.bag].weight > 0 for each in mine], axis=0)
+        weight = np.where(count > 0, weight, 0)
+        columns.append(total / np.repeat(np.maximum(count, 1), judged[0].sizes))
+    if not names:
+        return {}
+    if not weight.any():
+        raise ValueError(
+            "no query was left out by a bag of every member, so that weights cannot be fitted; raise n_bags"
+        )
+    weights = fitted_weights(np.column_stack(columns), judged[0].with_weight(weight))
+    return dict(zip(names, weights.tolist(), strict=True))

@@ -19,8 +19,8 @@ that they differ from 1/K by about that much; with more queries it matters less.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -41,16 +41,46 @@ _LIMITS = Limits(_TOL, 200)
 _ROUNDING = 1e-12
 
 
+class Moments(NamedTuple):
+    """What a spread is made of; those of parts of the data are joined by `of_all`.
+
+    Attributes
+    ----------
+    variance, weight
+        Sums over queries of at least two documents: of weight x variance, and of weights.
+    largest
+        Largest size of a score.
+    """
+
+    variance: float
+    weight: float
+    largest: float
+
+    @classmethod
+    def of(cls, scores: FloatArray, queries: Queries) -> Moments:
+        """Return the moments of scores."""
+        begin, sizes = queries.start[:-1], queries.sizes
+        mean = np.add.reduceat(scores, begin) / sizes
+        variance = np.add.reduceat((scores - np.repeat(mean, sizes)) ** 2, begin) / sizes
+        weight = np.where(sizes > 1, queries.weight, 0)
+        return cls(float(np.sum(weight * variance)), float(weight.sum()), float(np.abs(scores).max()))
+
+    @classmethod
+    def of_all(cls, parts: Sequence[Moments]) -> Moments:
+        """Return the moments of all parts."""
+        variance, weight, largest = zip(*parts, strict=True)
+        return cls(sum(variance), sum(weight), max(largest))
+
+    @property
+    def spread(self) -> float:
+        """The spread; 0 if scores differ by no more than rounding."""
+        found = float(np.sqrt(self.variance / self.weight)) if self.weight else 0.0
+        return found if found > _ROUNDING * self.largest else 0.0
+
+
 def spread(scores: FloatArray, queries: Queries) -> float:
     """Return the spread of scores within queries; 0 if they differ by no more than rounding."""
-    begin, sizes = queries.start[:-1], queries.sizes
-    counted = (sizes > 1) & (queries.weight > 0)
-    if not counted.any():
-        return 0.0
-    mean = np.add.reduceat(scores, begin) / sizes
-    variance = np.add.reduceat((scores - np.repeat(mean, sizes)) ** 2, begin) / sizes
-    found = float(np.sqrt(np.average(variance[counted], weights=queries.weight[counted])))
-    return found if found > _ROUNDING * float(np.abs(scores).max()) else 0.0
+    return Moments.of(scores, queries).spread
 
 
 def fitted_weights(Z: FloatArray, queries: Queries) -> FloatArray:
