@@ -10,7 +10,6 @@ import itertools
 import json
 import math
 import tomllib
-import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,7 +150,7 @@ def drawn(model: Contender, grid: Grid, count: int, seed: int) -> list[dict[str,
     axes = model.axes(grid)
     if all(isinstance(values, list) for values in axes.values()) and count >= math.prod(map(len, axes.values())):
         return settings(model, grid)
-    rng = np.random.default_rng([seed, zlib.crc32(model.family.encode())])
+    rng = np.random.default_rng(seed)
     found: dict[str, dict[str, Any]] = {}
     for _ in range(_DRAWS * count):  # there may be fewer different ones than that
         if len(found) == count:

@@ -229,7 +229,7 @@ def _cell(difference: FloatArray) -> Cell:
     return Cell(
         _signed(average),
         float(np.clip(average / _FULL_COLOUR, -1, 1)),
-        abs(average) > BEYOND_CHANCE * error > 0,
+        abs(average) > BEYOND_CHANCE * error,
     )
 
 

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 
 import matplotlib
 import numpy as np
@@ -15,10 +16,25 @@ from sklearn.linear_model import LinearRegression, Ridge
 
 import boostlist
 from boostlist.datasets import Fold, RankingData, make_ranking, write_letor
-from boostlist.evaluation.training import Trainer
+from boostlist.evaluation.comparison import Comparison, make_plan
+from boostlist.evaluation.lineup import contenders
+from boostlist.evaluation.sources import make_source
+from boostlist.evaluation.summary import summarize
+from boostlist.evaluation.training import Failure, Trainer, features
 from boostlist.metrics import get
-from tests.evaluation import stubs  # noqa: F401 - makes the family known
+from tests.evaluation.made_up import made_up
 
+PLAN = {
+    "baseline": None,
+    "folds": [1],
+    "repeats": 1,
+    "metrics": ["map"],
+    "select": None,
+    "grid": None,
+    "tune": None,
+    "keep_models": False,
+    "seed": 0,
+}
 QUICK = {"folds": [1, 2], "metrics": ["ndcg@5", "map"], "jobs": 1}
 
 
@@ -66,6 +82,54 @@ def test_significance_of_two(found):
         found.significance("ridge", "third")
     with pytest.raises(ValueError, match="err was not measured"):
         found.significance("ridge", "first", "err")
+
+
+def test_two_models_of_other_folds_are_not_compared(tmp_path):
+    (tmp_path / "d.txt").write_text("x")
+    outcome = made_up(tmp_path / "d.txt")
+    outcome.results[:] = [r for r in outcome.results if (r.model, r.fold) != ("kernel:cs_listmle", 3)]
+    task = next(t for t in outcome.plan.tasks() if (t.model.name, t.fold) == ("kernel:cs_listmle", 3))
+    outcome.failures.append(Failure(task, "lost"))
+    found = Comparison(summarize(outcome))
+    with pytest.raises(ValueError, match=r"kernel:cs_listmle has results of the folds \(1, 2\), linear:cs_listmle of"):
+        found.significance("kernel:cs_listmle", "linear:cs_listmle")
+
+
+def test_times_are_of_the_processor(data, monkeypatch):
+    plan = make_plan(data, {"first": lambda X: X[:, 0]}, **PLAN)
+    clock = iter([5.0, 8.0, 15.0])
+    monkeypatch.setattr(time, "process_time", lambda: next(clock))
+    result = Trainer(plan.source, plan.select, plan.measured).run(plan.tasks()[0])
+    assert (result.train_seconds, result.rank_seconds) == (3.0, 7.0)
+
+
+def test_trees_stop_by_the_selection_metric_on_the_validation_part(data):
+    pytest.importorskip("lightgbm")
+    fold = make_source(data).load(1)
+    (model,) = contenders("lightgbm:lambdarank")
+    setting = {"n_estimators": 60, "num_leaves": 4, "min_child_weight": 0.0, "early_stopping_rounds": 3}
+    trained = model.fit(setting, fold.train, fold.vali, get("map"), 0)
+    assert trained.rounds + 3 == len(trained.history["rounds"]) < 60
+    kept = get("map").mean(trained.scores(fold.vali), fold.vali.queries)
+    assert kept == pytest.approx(trained.history["rounds"][trained.rounds - 1]) == max(trained.history["rounds"])
+    assert trained.objective == "lambdarank"
+    (own,) = contenders("lightgbm:listnet")
+    assert re.search(
+        r"ListNet\(.*\) \+ 0\.\d+ \* Pointwise", own.fit({"n_estimators": 2}, *fold_parts(fold), 0).objective
+    )
+
+
+def fold_parts(fold):
+    return fold.train, fold.vali, get("map")
+
+
+def test_features_are_normalised_by_the_training_part(data):
+    fold = make_source(data).load(1)
+    train, vali, test = features(fold, {"features": "zscore"})
+    mean, deviation = fold.train.X.mean(axis=0), fold.train.X.std(axis=0)
+    for part, given in ((train, fold.train), (vali, fold.vali), (test, fold.test)):
+        np.testing.assert_allclose(part.X, (given.X - mean) / deviation, atol=1e-4)
+    assert features(fold, {}) == (fold.train, fold.vali, fold.test)
 
 
 def test_the_table_for_papers_and_notebooks(data, threads):

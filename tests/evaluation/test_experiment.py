@@ -334,3 +334,6 @@ def test_the_time_left_is_that_of_trainings_alone(stub_run, monkeypatch):
         progress.finished(task, replace(results[task.model.name, task.fold, task.setting["C"]], seconds=seconds))
     # Left are two of 4 seconds and three of 10, on two processes.
     assert progress.seconds_left() == (2 * 4 + 3 * 10) / 2
+    # One that has been running for a minute is as good as done.
+    progress.started(tasks[3])
+    assert progress.seconds_left() == (2 * 4 + 2 * 10) / 2

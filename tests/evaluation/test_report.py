@@ -15,7 +15,7 @@ import pytest
 
 from boostlist.evaluation import report, tables
 from boostlist.evaluation.drawing import Drawing
-from boostlist.evaluation.figures import mean_curve
+from boostlist.evaluation.figures import _focus, mean_curve
 from boostlist.evaluation.palette import dark, distance, light
 from boostlist.evaluation.panel import Model
 from boostlist.evaluation.report import breakdowns, default_pair, verdict, write_report
@@ -209,6 +209,20 @@ def test_bold_is_what_is_beyond_the_95_per_cent_of_a_normal_distribution(errors)
     assert report._cell(values + errors / 2).sure == (errors > 1.96)
     # Queries that do not count are not counted.
     assert report._cell(np.append(values + errors / 2, [np.nan] * 12)).sure == (errors > 1.96)
+
+
+def test_a_scale_is_not_flattened_by_what_is_far_away():
+    assert _focus([1.0, 1.0, 2.0, 10.0]) == pytest.approx(2.2)
+    assert _focus([1.0, 2.0, 3.0, 4.0]) == pytest.approx(4.4)
+
+
+def test_the_first_pair_is_the_best_and_the_baseline(tmp_path):
+    data = tmp_path / "d.txt"
+    data.write_text("x")
+    outcome = made_up(data, ["linear:cs_listmle", *NAMES])
+    summary = summarize(outcome)
+    assert summary.entries[-1] is summary.baseline
+    assert [entry.name for entry in default_pair(summary)] == ["lightgbm:cs_listmle", "linear:cs_listmle"]
 
 
 def test_queries_that_do_not_count(tmp_path):

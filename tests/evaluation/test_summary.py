@@ -174,6 +174,20 @@ def test_text_table_is_aligned(outcome):
     assert "<0.001 *" in next(row for row in rows if "linear" in row)
 
 
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 ms"), (0.9994, "999 ms"), (0.9996, "1.00 s"), (59.9, "59.90 s"), (60.4, "60 s")],
+)
+def test_durations(seconds, text):
+    assert tables.duration(seconds) == text
+
+
+def test_a_star_is_below_five_per_cent(outcome):
+    entry = summarize(outcome).entries[0]
+    shown = [tables.p_text(replace(entry, p=p)).strip() for p in (None, 0.0004, 0.049, 0.05, 1.0)]
+    assert shown == ["", "<0.001 *", "0.049 *", "0.050", "1.000"]
+
+
 def test_markdown_and_json(outcome):
     summary = summarize(outcome)
     table = tables.as_markdown(summary).split("\n\n")[0].splitlines()
