@@ -90,10 +90,10 @@ def profile(c: float, tolerance: float = TOLERANCE) -> Profile:
         return [value, slope, 2 * r * (c * (1 + r * r) + 2 * r) / whole**2]
 
     tail = [[0.0, 0.0, 1.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
-    return _expand(functions, tail, math.pi - math.acos(c), math.log(8 / tolerance), tolerance)
+    return expand(functions, tail, math.pi - math.acos(c), math.log(8 / tolerance), tolerance)
 
 
-def _expand(
+def expand(
     functions: Callable[[FloatArray], list[FloatArray]],
     tail: list[list[float]],
     strip: float,
@@ -238,7 +238,7 @@ def all_sums(pair, x, w, profile, first, last, out):  # type: ignore[no-untyped-
     n, functions = x.size, last + 1 - first
     box, t = np.empty(n, np.int64), np.empty(n)
     number = lay_out(x, profile.half, box, t)
-    if not _pays(pair, n, number.size, 1, functions, profile.reach):
+    if not pays(pair, n, number.size, 1, functions, profile.reach):
         return False
     matrix, tail = profile.matrix[first : last + 1], profile.tail[first : last + 1]
     moments, wanted = np.zeros((number.size, matrix.shape[2])), np.ones(number.size, np.bool_)
@@ -251,7 +251,7 @@ def all_sums(pair, x, w, profile, first, last, out):  # type: ignore[no-untyped-
 
 
 @compiled
-def _pays(pair, n, boxes, grades, functions, reach):  # type: ignore[no-untyped-def]
+def pays(pair, n, boxes, grades, functions, reach):  # type: ignore[no-untyped-def]
     """Whether sums over boxes take less time than a double loop in which n^2 pairs take `pair` ns each."""
     if boxes == 0:
         return False
@@ -343,7 +343,7 @@ def graded_sums(pair, x, w, bounds, V, profile, first, last, sums):  # type: ign
     n, grades, functions = x.size, bounds.size - 1, last + 1 - first
     box, t = np.empty(n, np.int64), np.empty(n)
     number = lay_out(x, profile.half, box, t)
-    if not _pays(pair, n, number.size, grades, functions, profile.reach):
+    if not pays(pair, n, number.size, grades, functions, profile.reach):
         return False
     matrix, tail = profile.matrix[first : last + 1], profile.tail[first : last + 1]
     sums.below[:functions, :n] = 0.0

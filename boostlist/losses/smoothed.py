@@ -33,9 +33,9 @@ For ERR, with G_ij = -dT_i / ds_ij = T_i [ 1/h_i + R_j / (1 - R_j s_ij) ],
 D majorizes H: the second derivative of T_i in the s_ij is positive semi-definite but for -T_i rho^2 on the diagonal,
 rho = R_j / (1 - R_j s_ij), and |rho sigma'' + rho^2 sigma'^2| <= rho sigma' because rho sigma' <= s_ij.
 
-NDCG and MRR of long lists cost O(n), see `long_positions`. ERR and short lists cost O(n^2), but only pairs with a
-document of positive gain count (MRR: of the best grade), and they need no exp of their own. Queries of one grade
-contribute nothing.
+Long lists cost O(n), see `long_positions` and `long_err`, ERR O(n G), and O(n^2) with more than 16 grades of positive
+gain. Short lists take a double loop: only pairs with a document of positive gain count (MRR: of the best grade), and
+they need no exp of their own. Queries of one grade contribute nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ import numpy as np
 
 from boostlist.checks import check_k
 from boostlist.gains import Gain, check_gain, gains
-from boostlist.losses import long_positions, smoothed_loops
+from boostlist.losses import long_err, long_positions, smoothed_loops
 from boostlist.losses.base import Traits
 from boostlist.losses.compiled import CompiledLoss, LongLoops
 from boostlist.losses.difference_sums import profile
@@ -180,7 +180,7 @@ class SmoothERR(Smoothed):
     gain: Gain = "exp2"
     grades: Grades = None
 
-    traits = Traits(diag="majorizer", convex=False, shift_invariant=True, cost="n^2")
+    traits = Traits(diag="majorizer", convex=False, shift_invariant=True, cost="n G")
     loop = staticmethod(smoothed_loops.err)
 
     def __post_init__(self) -> None:
@@ -194,3 +194,8 @@ class SmoothERR(Smoothed):
         a = gains(levels.label, self.gain)
         top = gains(label_set(queries, self.grades)[-1:], self.gain) + 1
         return ERRTables(float(self.tau), levels, a / top, (top - a) / top)
+
+    def long_loops(self, queries: Queries, tables: ERRTables) -> LongLoops | None:
+        """Return a loop that sums over boxes of scores, unless there are many grades."""
+        sums = long_err.long_err(tables)
+        return None if sums is None else LongLoops(long_err.soft_err, None, sums)

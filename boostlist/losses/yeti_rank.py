@@ -18,7 +18,7 @@ the neighbours swap places: |z_i - z_j| c_t times
 Randomness is a pure function of the seed and the bits of the query's scores and labels (`draws`): the same scores give
 the same gradient to the last bit, in any thread, in a resumed training, and whatever was computed before. It is the
 gradient of no fixed function. The value is the mean over the same draws of the logistic loss of the neighbours,
-sum w log(1 + e^{-d}). O(samples x n log n).
+sum w log(1 + e^{-d}). O(samples x n log n); with decay the places that count are few, and O(samples x n) finds them.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ from boostlist.losses.draws import exponentials_of, key_of, mix
 from boostlist.losses.lambda_loss import swap_gains
 from boostlist.losses.ratios import FAR, exponentials
 from boostlist.losses.weights import Grades, check_grades
+from boostlist.ordering import rank, room
 from boostlist.parallel import compiled, longest, over_queries, vectorized
-from boostlist.sorting import sort, sort_space
+from boostlist.sorting import sort
 
 if TYPE_CHECKING:
     from boostlist._typing import AnyArray, FloatArray, IntArray
@@ -121,11 +122,13 @@ def _yeti(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     x, E, rate, wait, drawn = np.empty(size), np.empty(size), np.empty(size), np.empty(size), np.empty(size)
     ratio, gain, chance = np.empty(size), np.empty(size), np.empty(size)
     pull, curvature = np.empty(size), np.empty(size)
-    order, ascending, space = np.empty(size, np.int64), np.empty(size), sort_space(size)
+    ascending, space = np.empty(size), room(lists.query, lists.start)
+    order = space.order
     for q in lists.query:
         rows = slice(lists.start[q], lists.start[q + 1])
         fq, zq, gradient, diag = f[rows], z[rows], out.gradient[rows], out.diag[rows]
         n = fq.size
+        m = min(n, step.size + 1)
         gradient[:] = 0.0
         diag[:] = 0.0
         for i in range(n):
@@ -136,27 +139,32 @@ def _yeti(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
         loss = 0.0
         for sample in range(samples):
             _draw(mix(query_key + np.uint64(sample)), near_draws, rate, fq, noise, wait[:n])
-            sort(wait, 0, n, ascending, order, space)
-            for t in range(n):
+            if 2 * m < n:
+                for i in range(n):
+                    ascending[i] = -wait[i]
+                rank(ascending[:n], m, space)
+            else:
+                sort(wait, 0, n, ascending, order, space.space)
+            for t in range(m):
                 drawn[t] = E[order[t]] if near else fq[order[t]]
                 gain[t] = zq[order[t]]
-            for t in range(1, n):
+            for t in range(1, m):
                 if near:
                     ratio[t] = drawn[t] / drawn[t - 1]
                 else:
                     ratio[t] = np.exp(min(max(drawn[t] - drawn[t - 1], -FAR), FAR))
             if kind == _PLAIN:
-                _neighbours(ratio, gain[:n], step, pull, curvature)
+                _neighbours(ratio, gain[:m], step, pull, curvature)
             else:
-                _chances(kind, gain[:n], step, chance)
-                _neighbours(ratio, gain[:n], chance, pull, curvature)
-            for t in range(n):
+                _chances(kind, gain[:m], step, chance)
+                _neighbours(ratio, gain[:m], chance, pull, curvature)
+            for t in range(m):
                 gradient[order[t]] += pull[t] - pull[t + 1]
                 diag[order[t]] += curvature[t] + curvature[t + 1]
             if need & VALUE:
-                for t in range(n):
+                for t in range(m):
                     x[t] = fq[order[t]]
-                loss += _neighbours_value(x[:n], gain, step if kind == _PLAIN else chance)
+                loss += _neighbours_value(x[:m], gain, step if kind == _PLAIN else chance)
         for i in range(n):
             gradient[i] *= lists.weight[q] / samples
             diag[i] *= lists.weight[q] / samples
@@ -229,6 +237,7 @@ class YetiRank(CompiledLoss):
         place = np.arange(1.0, queries.sizes.max(initial=0) + 1)
         if self.weights == "decay":
             step = self.decay ** (place - 1)
+            step = step[step > 2.0**-53]  # places further down add nothing to the sums
         elif self.weights in ("ndcg", "dcg"):
             step = 1 / np.log2(place + 1) - 1 / np.log2(place + 2)
         else:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from boostlist import Queries
-from boostlist.losses import WUB, PairwiseLogistic, SmoothMRR, SmoothNDCG
+from boostlist.losses import WUB, PairwiseLogistic, SmoothERR, SmoothMRR, SmoothNDCG
 from boostlist.losses.difference_sums import CURVATURES, VALUES, GradedSums, all_sums, graded_sums, profile
 from boostlist.losses.weights import Factors
 
@@ -190,6 +190,40 @@ def test_soft_positions(loss):
     assert (diag > exact * (1 - 1e-5)).all()
     assert (diag < 1.2 * exact + 1e-6 * exact.max()).all()
     assert diag.sum() < 1.03 * exact.sum()
+
+
+@pytest.mark.parametrize("tau", [1.0, 0.4])
+def test_soft_err(tau):
+    rng = np.random.default_rng(7)
+    n = 1500
+    y, f = rng.choice(4, n, p=[0.7, 0.2, 0.07, 0.03]).astype(float), 2 * rng.normal(size=n)
+    R = (2**y - 1) / 8
+    s = 0.5 + 0.5 * np.tanh((f - f[:, None]) / (2 * tau))
+    h, w = 0.5 + s.sum(1), s * (1 - s)
+    np.fill_diagonal(w, 0)
+    stay = 1 - R * s
+    np.fill_diagonal(stay, 1)
+    T = R / h * np.exp(np.log(stay).sum(1))
+    G = T[:, None] * (1 / h[:, None] + R / stay)
+    bound = SmoothERR(tau=tau).bind(Queries.from_sizes(y, [n]))
+    value, gradient = bound.value_gradient(f)
+    np.testing.assert_allclose(value, 1 - T.sum(), rtol=1e-11)
+    own, other = (w * G).sum(1), (w * G).sum(0)
+    np.testing.assert_allclose(gradient, (other - own) / tau, rtol=1e-8, atol=1e-10 * np.abs(other).max())
+    diag = bound.gradient_hessian(f)[1]
+    np.testing.assert_allclose(diag, 2 / tau**2 * (own + other), rtol=1e-8, atol=1e-10 * np.abs(other).max())
+
+
+def test_err_of_many_grades_has_a_double_loop():
+    rng = np.random.default_rng(8)
+    n = 800
+    y, f = rng.uniform(0, 3, n), rng.normal(size=n)
+    R = (2**y - 1) / 2 ** y.max()
+    s = 0.5 + 0.5 * np.tanh((f - f[:, None]) / 2)
+    stay = 1 - R * s
+    np.fill_diagonal(stay, 1)
+    T = R / (0.5 + s.sum(1)) * np.exp(np.log(stay).sum(1))
+    np.testing.assert_allclose(SmoothERR().bind(Queries.from_sizes(y, [n])).value(f), 1 - T.sum(), rtol=1e-11)
 
 
 @pytest.mark.parametrize("loss", [PairwiseLogistic(), WUB()], ids=repr)

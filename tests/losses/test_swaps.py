@@ -101,11 +101,13 @@ def test_yeti_rank_has_no_state():
     assert not np.array_equal(gradient[:6], gradient[6:][::-1])
 
 
-def test_yeti_rank_on_a_long_list():
+@pytest.mark.parametrize("decay", [0.85, 0.99, 0.5])
+def test_yeti_rank_on_a_long_list(decay):
+    # With .5, 53 places count, and with .99 all.
     rng = np.random.default_rng(4)
     n = 450
     y, f = rng.integers(0, 4, n).astype(float), rng.normal(size=n)
-    loss = YetiRank(samples=2)
+    loss = YetiRank(samples=2, decay=decay)
     found = loss.bind(Queries.from_sizes(y, [n])).gradient_hessian(f)
     expected = swaps.gradient_hessian(loss, f.tolist(), y.tolist(), [0, 1, 2, 3])
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)

@@ -1,0 +1,166 @@
+r"""Smoothed ERR of long lists, by `difference_sums`; the formulas are those of `smoothed`.
+
+For u = x_i - x_j, s_ij = sigma(-u), and for documents j of a grade with R_j = R, the functions
+
+    F(u) = log(1 - R sigma(-u)),   Y(u) = sigma'(u) R / (1 - R sigma(-u)),   Y(-u)
+
+are analytic in the strip of sigma, and constant far out: F falls from 0 to log(1 - R). They are summed grade by grade:
+
+    log T_i = log(R_i / h_i) + sum_j F_j(x_i - x_j)
+    sum_j w_kj G_kj = T_k/h_k sum_j w_kj + T_k sum_j Y_j(x_k - x_j)
+    sum_j w_kj G_jk = sum_j w_kj T_j/h_j + sum_j T_j Y_k(-(x_k - x_j))
+
+with Y_j that of the grade of j; gradient and diagonal are the difference and the sum of the last two lines. O(n) for
+each grade of positive gain: a double loop where there are many.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from boostlist.losses.difference_sums import (
+    CURVATURES,
+    SLOPES,
+    TOLERANCE,
+    Profile,
+    add_moments,
+    evaluate,
+    expand,
+    lay_out,
+    pays,
+    profile,
+    translate,
+)
+from boostlist.losses.long_lists import in_order
+from boostlist.parallel import compiled
+
+if TYPE_CHECKING:
+    from boostlist._typing import FloatArray, IntArray
+    from boostlist.losses.smoothed_loops import ERRTables
+
+MOST_GRADES = 16
+"""More grades of positive gain are left to the double loop."""
+
+# What one of n^2 pairs takes in the double loop, in ns, by the number of sums that replace it.
+_PAIR = 0.2
+
+
+class LongERR(NamedTuple):
+    """Tables of the sums.
+
+    Attributes
+    ----------
+    soft
+        E, E' and E'' of c = 1.
+    stop
+        F, Y and Y(-u) of each R, three after three, with the reach of the furthest.
+    F0, Y0
+        F(0) and Y(0) of each R.
+    which
+        Which R each level has, -1 for 0.
+    """
+
+    soft: Profile
+    stop: Profile
+    F0: FloatArray
+    Y0: FloatArray
+    which: IntArray
+    tables: ERRTables
+
+
+def _functions(u: FloatArray, R: float, rest: float) -> list[FloatArray]:
+    below, above = 1 / (1 + np.exp(-u)), 1 / (1 + np.exp(u))  # sigma(u), sigma(-u)
+    going_on = np.where(u < 0, np.log(rest + R * below), np.log1p(-R * above))
+    return [going_on, below * above * R / (rest + R * below), below * above * R / (rest + R * above)]
+
+
+def long_err(tables: ERRTables) -> LongERR | None:
+    """Return the tables, or None where there are many grades."""
+    R, where, index = np.unique(tables.R, return_index=True, return_inverse=True)
+    positive = R > 0
+    if positive.sum() > MOST_GRADES:
+        return None
+    pairs = [(float(r), float(tables.rest[i])) for r, i in zip(R[positive], where[positive], strict=True)]
+    far = math.log(8 / TOLERANCE * max(1.0, *(r / rest for r, rest in pairs)))
+
+    def functions(u: FloatArray) -> list[FloatArray]:
+        return [function for r, rest in pairs for function in _functions(u, r, rest)]
+
+    tail = [row for _, rest in pairs for row in ([math.log(rest), 0.0, 0.0], [0.0] * 3, [0.0] * 3)]
+    stop = expand(functions, tail, math.pi, far, TOLERANCE)
+    at_zero = np.array([_functions(np.zeros(1), r, rest) for r, rest in pairs])[:, :2, 0]
+    number = np.cumsum(positive) - 1
+    own = np.where(positive, number, -1)[index.reshape(-1)]
+    return LongERR(profile(1.0), stop, at_zero[:, 0].copy(), at_zero[:, 1].copy(), own, tables)
+
+
+@compiled
+def _sums(layout, rows, weight, wanted, functions, first, last, out):  # type: ignore[no-untyped-def]
+    """Add the sums of some functions over the documents `rows` to out[f, i] for all documents i of wanted boxes."""
+    box, t, number = layout
+    p = functions.matrix.shape[2]
+    moments, coefficients = np.zeros((number.size, p)), np.zeros((last - first, number.size, p))
+    add_moments(box[rows], t[rows], weight[rows], moments)
+    matrix, tail = functions.matrix[first:last], functions.tail[first:last]
+    translate(number, wanted, moments, functions.half, functions.reach, matrix, tail, coefficients)
+    evaluate(box, t, coefficients, out)
+
+
+@compiled
+def soft_err(lists, f, need, out, tables, done):  # type: ignore[no-untyped-def]
+    """Value, gradient and majorizer of smoothed ERR."""
+    levels, stop = tables.tables.levels, tables.stop
+    tau, grades = tables.tables.tau, tables.F0.size
+    for q in lists.query:
+        x, order, bounds = in_order(q, lists, f, 1 / tau, levels)
+        n = x.size
+        box, t = np.empty(n, np.int64), np.empty(n)
+        number = lay_out(x, stop.half, box, t)
+        if not pays(_PAIR, n, number.size, grades, 3, stop.reach):
+            continue
+        layout, wanted, whole = (box, t, number), np.ones(number.size, np.bool_), slice(0, n)
+        # Sums over all: E', E'', then E'' with t; over the grades: F and Y, then Y(-u) with T.
+        soft, part, T, t_h = np.zeros((2, n)), np.zeros((2, n)), np.zeros(n), np.zeros(n)
+        going_on, own, other = np.zeros(n), np.zeros(n), np.zeros(n)
+        _sums(layout, whole, np.ones(n), wanted, tables.soft, SLOPES, CURVATURES + 1, soft)
+        for g in range(bounds.size - 1):
+            r = tables.which[levels.start[q] + g]
+            if r >= 0:
+                rows = slice(bounds[g], bounds[g + 1])
+                part[:] = 0.0
+                _sums(layout, rows, np.ones(n), wanted, stop, 3 * r, 3 * r + 2, part)
+                part[0, rows] -= tables.F0[r]
+                part[1, rows] -= tables.Y0[r]
+                going_on += part[0]
+                own += part[1]
+        gained = 0.0
+        for g in range(bounds.size - 1):
+            R = tables.tables.R[levels.start[q] + g]
+            for i in range(bounds[g], bounds[g + 1]):
+                h = 0.5 * (n + 1 - soft[0, i])
+                T[i] = R / h * np.exp(going_on[i])
+                t_h[i] = T[i] / h
+                gained += T[i]
+                own[i] = t_h[i] * 0.5 * (soft[1, i] - 0.5) + T[i] * own[i]
+        soft[0] = 0.0
+        _sums(layout, whole, t_h, wanted, tables.soft, CURVATURES, CURVATURES + 1, soft[:1])
+        for i in range(n):
+            other[i] = 0.5 * (soft[0, i] - 0.5 * t_h[i])
+        for g in range(bounds.size - 1):
+            r = tables.which[levels.start[q] + g]
+            if r >= 0:
+                rows = slice(bounds[g], bounds[g + 1])
+                part[0] = 0.0
+                _sums(layout, whole, T, wanted, stop, 3 * r + 2, 3 * r + 3, part[:1])
+                for i in range(rows.start, rows.stop):
+                    other[i] += part[0, i] - T[i] * tables.Y0[r]
+        factor = lists.weight[q] / tau
+        for i in range(n):
+            row = lists.start[q] + order[i]
+            out.gradient[row] = factor * (other[i] - own[i])
+            out.diag[row] = 2 * factor / tau * max(other[i] + own[i], 0.0)
+        out.value[q] = 1 - gained
+        done[q] = True
