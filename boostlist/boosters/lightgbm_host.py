@@ -18,10 +18,12 @@ from boostlist.boosters.lightgbm_sum import weighted_sum as weighted_sum
 from boostlist.boosters.lightgbm_sum import why_no_sum as why_no_sum
 from boostlist.boosters.lists import Lists
 from boostlist.boosters.objective import BAGGING_BY_QUERY, is_true
+from boostlist.boosters.sharing import shared
 
 RANDOM_THRESHOLDS = True
 
 _LEAST_SAMPLE = 10_000
+_BIN_SEED = 1  # LightGBM's own, where no other seed is given
 _LAST_LINE = "\npandas_categorical:"
 
 
@@ -116,6 +118,34 @@ class _Rows(lgb.Sequence):  # type: ignore[misc]
         return part
 
 
+# What tells trees apart and leaves bins alone. The seed is among them once the one for bins is given by itself.
+_NOT_FOR_BINS = (
+    *("learning_rate", "num_leaves", "max_depth", "min_sum_hessian_in_leaf", "lambda_l1", "lambda_l2", "num_threads"),
+    *("bagging_fraction", "bagging_freq", "feature_fraction", "extra_trees", "seed", "objective"),
+)
+
+
+def _datasets(job: Job, params: dict[str, Any]) -> list[Any]:
+    """Return data sets for training and, without a second copy of the features, for evaluation.
+
+    Trainings on objectives of boostlist, whose gradients are weighted already, may share them.
+    """
+    data_params = {name: value for name, value in params.items() if name != "objective"}
+
+    def made(lists: Lists, reference: Any) -> Any:
+        if isinstance(job.objective, str) or job.batch_rows is not None:
+            return _dataset(lists, reference, job.batch_rows, data_params)
+        key = (id(lists.X), repr(sorted(item for item in params.items() if item[0] not in _NOT_FOR_BINS)))
+        unweighted = Lists(lists.queries.with_weight(None), None, lists.X)
+        return shared(job.train.X, key, lambda: _dataset(unweighted, reference, None, data_params).construct())
+
+    train_set = made(job.train, None)
+    return [
+        train_set,
+        *(train_set if job.shares_training_data(name) else made(lists, train_set) for name, lists in job.valid.items()),
+    ]
+
+
 def train(job: Job) -> Trained:
     """Train with ``lgb.train``."""
     params = parameters(job.tree, job.objective if isinstance(job.objective, str) else None)
@@ -123,15 +153,12 @@ def train(job: Job) -> Trained:
         gradients = job.objective
         # A function and no object: lgb.train copies its parameters deeply, which would copy everything bound.
         params["objective"] = lambda scores, _: gradients(scores)
+        if not _given("data_random_seed", job.tree.more):
+            params["data_random_seed"] = _BIN_SEED
     if job.batch_rows is not None and not _given("bin_construct_sample_cnt", job.tree.more):
         # LightGBM holds the rows that it finds its bins on three times over, in float64.
         params["bin_construct_sample_cnt"] = max(job.batch_rows, _LEAST_SAMPLE)
-    data_params = {name: value for name, value in params.items() if name != "objective"}
-    train_set = _dataset(job.train, None, job.batch_rows, data_params)
-    valid_sets = [
-        train_set if job.shares_training_data(name) else _dataset(lists, train_set, job.batch_rows, data_params)
-        for name, lists in job.valid.items()
-    ]
+    train_set, *valid_sets = _datasets(job, params)
     bound = {id(data): metrics for data, metrics in zip(valid_sets, job.bound_metrics().values(), strict=True)}
 
     def evaluate(scores: AnyArray, data: Any) -> list[tuple[str, float, bool]]:

@@ -6,16 +6,19 @@ The transformers of a pipeline are fitted on all rows; its last step is trained 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 
 from boostlist._typing import FloatArray, IntArray
 from boostlist.boosters.binding import is_instance
+from boostlist.boosters.sharing import shared_features
 from boostlist.ensemble.bags import Bag
 from boostlist.ensemble.members import accepts, fresh, shared_threads
 from boostlist.ensemble.weights import fitted_weights, spread
@@ -23,6 +26,8 @@ from boostlist.metrics import Metric
 from boostlist.parallel import get_threads
 from boostlist.queries import Queries
 from boostlist.ranking_estimator import RankingEstimator
+
+_ENOUGH_DOCUMENTS = 10_000
 
 
 class Lists(NamedTuple):
@@ -70,7 +75,19 @@ class Material:
     def judged(self, bag: Bag) -> Lists:
         """Return where the spread of a member is measured: on data it has not seen, if there is any."""
         held_out = self.held_out(bag)
-        return held_out[-1] if held_out else self.train
+        return held_out[-1] if held_out else self.sample
+
+    @cached_property
+    def sample(self) -> Lists:
+        """Training data, of much data some queries at even distances: enough for a spread."""
+        X, queries = self.train
+        if queries.n_documents <= _ENOUGH_DOCUMENTS:
+            return self.train
+        chosen = np.zeros(queries.n_queries, bool)
+        chosen[:: -(-queries.n_documents // _ENOUGH_DOCUMENTS)] = True
+        rows = np.flatnonzero(np.repeat(chosen, queries.sizes))
+        labels = queries.labels[rows]
+        return Lists(_safe_indexing(X, rows), Queries.from_sizes(labels, queries.sizes[chosen], queries.weight[chosen]))
 
 
 class Training(NamedTuple):
@@ -155,14 +172,13 @@ def train_all(
         delayed(_train)(number, training, material, threads // workers, keep_scores, drop)
         for number, training in enumerate(trainings)
     )
+    side_by_side = Parallel(n_jobs=workers, require="sharedmem", return_as="generator_unordered")
     results: dict[int, Trained] = {}
-    finished: Iterator[tuple[int, Trained]] = Parallel(
-        n_jobs=workers, require="sharedmem", return_as="generator_unordered"
-    )(calls)
-    for number, result in finished:
-        results[number] = result
-        if verbose:
-            print(f"[{len(results)}/{len(trainings)}] {result.said}", flush=True)
+    with shared_features(material.train.X):
+        for number, result in side_by_side(calls):
+            results[number] = result
+            if verbose:
+                print(f"[{len(results)}/{len(trainings)}] {result.said}", flush=True)
     return [results[number] for number in range(len(trainings))]
 
 

@@ -5,13 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from boostlist import EnsembleRanker, KernelRanker, LinearRanker, TreeRanker, metrics
-from boostlist.ensemble import default_members
+from boostlist.boosters import lightgbm_host, sharing
+from boostlist.ensemble import default_members, training
 from tests.ensemble.data import DATA, EVAL, TEST, TRAIN, VALI, deviation_within, fitted, tree
+
+
+def drawn(bag):
+    """Return how often the queries of the training data are drawn into a bag, with seed 0."""
+    seed = np.random.RandomState(0).randint(2**31 - 1, size=bag + 1)[bag]
+    return np.random.RandomState(seed).multinomial(80, np.full(80, 1 / 80)).astype(float)
 
 
 class Failing(LinearRanker):
@@ -60,16 +68,14 @@ def test_bags_are_bootstrap_samples_by_weight():
     model = fitted([tree(n_estimators=40), LinearRanker()], n_bags=3, fit={"early_stopping_rounds": 3})
     for bag in range(3):
         mine = [part for part in model.parts_ if part.bag == bag]
-        seed = np.random.RandomState(0).randint(2**31 - 1, size=3)[bag]
-        drawn = np.random.RandomState(seed).multinomial(80, np.full(80, 1 / 80)).astype(float)
-        out = (drawn == 0).astype(float)
-        linear = LinearRanker().fit(TRAIN.X, TRAIN.y, TRAIN.qid, sample_weight=drawn)
+        out = (drawn(bag) == 0).astype(float)
+        linear = LinearRanker().fit(TRAIN.X, TRAIN.y, TRAIN.qid, sample_weight=drawn(bag))
         np.testing.assert_array_equal(mine[1].estimator.coef_, linear.coef_)
         assert mine[1].spread == pytest.approx(deviation_within(linear.predict(TRAIN.X), TRAIN, out), rel=1e-12)
         # The queries left out as data of their own: the same stopping, with a copy.
         left = TRAIN.select(np.flatnonzero(out))
-        single = tree(n_estimators=40, random_state=seed).fit(
-            TRAIN.X, TRAIN.y, TRAIN.qid, sample_weight=drawn,
+        single = clone(mine[0].estimator).fit(
+            TRAIN.X, TRAIN.y, TRAIN.qid, sample_weight=drawn(bag),
             eval_set=[(left.X, left.y, left.qid)], early_stopping_rounds=3,
         )  # fmt: skip
         np.testing.assert_array_equal(mine[0].estimator.predict(TEST.X), single.predict(TEST.X))
@@ -95,8 +101,7 @@ def test_weights_of_queries_multiply_those_of_bags():
     alone = LinearRanker(C=1).fit(half.X, half.y, half.qid)
     np.testing.assert_allclose(model.parts_[0].estimator.coef_, alone.coef_, rtol=1e-6, atol=1e-12)
     bagged = fitted([LinearRanker()], n_bags=2, fit={"sample_weight": weight})
-    drawn = np.random.RandomState(np.random.RandomState(0).randint(2**31 - 1)).multinomial(80, np.full(80, 1 / 80))
-    expected = LinearRanker().fit(TRAIN.X, TRAIN.y, TRAIN.qid, sample_weight=drawn * weight)
+    expected = LinearRanker().fit(TRAIN.X, TRAIN.y, TRAIN.qid, sample_weight=drawn(0) * weight)
     np.testing.assert_array_equal(bagged.parts_[0].estimator.coef_, expected.coef_)
 
 
@@ -136,9 +141,8 @@ def test_members_of_other_libraries():
     member = XGBRanker(n_estimators=5, objective="rank:ndcg")
     model = fitted([member], n_bags=2)
     assert model.score(TEST.X, TEST.y, TEST.qid) > 0.6
-    counts = np.random.RandomState(np.random.RandomState(0).randint(2**31 - 1)).multinomial(80, np.full(80, 1 / 80))
     single = clone(member).set_params(random_state=model.parts_[0].estimator.random_state)
-    single.fit(TRAIN.X, TRAIN.y, qid=np.repeat(np.arange(80), TRAIN.queries.sizes), sample_weight=counts)
+    single.fit(TRAIN.X, TRAIN.y, qid=np.repeat(np.arange(80), TRAIN.queries.sizes), sample_weight=drawn(0))
     np.testing.assert_array_equal(model.parts_[0].estimator.predict(TEST.X), single.predict(TEST.X))
 
 
@@ -178,6 +182,35 @@ def test_contributions_sum_to_the_score():
     np.testing.assert_allclose(contributions, first + second)
     with pytest.raises(ValueError, match="member 'cs_rglist', a LinearRanker, has no contributions"):
         fitted([tree(), LinearRanker()]).predict(TEST.X, pred_contrib=True)
+
+
+@pytest.mark.parametrize("kind", ["array", "frame", "sparse"])
+def test_the_spread_of_much_data_is_that_of_some_queries(kind, monkeypatch):
+    monkeypatch.setattr(training, "_ENOUGH_DOCUMENTS", 300)
+    X = {"array": TRAIN.X, "frame": pd.DataFrame(np.asarray(TRAIN.X)), "sparse": csr_matrix(TRAIN.X)}[kind]
+    part = EnsembleRanker([LinearRanker()]).fit(X, TRAIN.y, TRAIN.qid).parts_[0]
+    step = -(-TRAIN.n_documents // 300)
+    assert step > 1
+    some = TRAIN.select(np.arange(0, 80, step))
+    assert part.spread == pytest.approx(deviation_within(part.estimator.coef_ @ np.asarray(some.X).T, some), rel=1e-9)
+
+
+def test_lightgbm_finds_bins_once_for_all_members_and_bags(monkeypatch):
+    made = []
+    dataset = lightgbm_host._dataset
+    monkeypatch.setattr(lightgbm_host, "_dataset", lambda *args: made.append(args[0].X is TRAIN.X) or dataset(*args))
+    members = [tree(), tree("cs_listmle", num_leaves=15, extra_trees=True), tree(max_bin=7), tree("lambdarank")]
+    together = fitted(members, n_bags=2, n_jobs=2)
+    assert len(made) == 1 + 1 + 2
+    assert not sharing._shelves
+    made.clear()
+    for part in together.parts_[:2]:
+        alone = clone(part.estimator).fit(
+            TRAIN.X, TRAIN.y, TRAIN.qid, sample_weight=drawn(0), early_stopping_rounds=50,
+            eval_set=[(TRAIN.X, TRAIN.y, TRAIN.qid, drawn(0) == 0)],
+        )  # fmt: skip
+        np.testing.assert_array_equal(alone.predict(TEST.X), part.estimator.predict(TEST.X))
+    assert len(made) == 2
 
 
 def test_progress(capsys):
