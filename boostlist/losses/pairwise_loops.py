@@ -25,7 +25,7 @@ import numpy as np
 
 from boostlist.losses.base import VALUE
 from boostlist.losses.ratios import BLOCK, FAR, exponentials, ratios
-from boostlist.losses.shared_loops import gather, spread_by_grade, sums_above, sums_below
+from boostlist.losses.shared_loops import gather, pair_sums, spread_by_grade
 from boostlist.parallel import compiled, longest, vectorized
 
 if TYPE_CHECKING:
@@ -47,31 +47,12 @@ class PairTables(NamedTuple):
     levels: Levels
 
 
-class Laplacian(NamedTuple):
-    """By grade: s, its antisymmetric twin lead = L(1) - U(1), and X = L(x) + U(x); two to work in."""
-
-    s: FloatArray
-    lead: FloatArray
-    X: FloatArray
-    below: FloatArray
-    above: FloatArray
-
-
 @compiled
-def _laplacian(lists, levels):  # type: ignore[no-untyped-def]
-    """Return room for the longest of the queries."""
-    n = longest(lists.query, levels.start)
-    return Laplacian(np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n))
-
-
-@compiled
-def _fill(x, first, last, V, order, document, laplacian):  # type: ignore[no-untyped-def]
-    """Fill the Laplacian for the numbers x of a query's documents."""
-    s, lead, X, below, above = laplacian
+def _laplacian(x, first, last, V, order, document, s, lead, X, below, above):  # type: ignore[no-untyped-def]
+    """Fill by grade: s, its antisymmetric twin lead = L(1) - U(1), and X = L(x) + U(x); below, above are to work in."""
     for g in range(first, last):
         X[g - first] = document[g + 1] - document[g]
-    sums_below(first, last, V, X, below)
-    sums_above(first, last, V, X, above)
+    pair_sums(first, last, V, X, X, below, above)
     for g in range(last - first):
         s[g] = below[g] + above[g]
         lead[g] = below[g] - above[g]
@@ -80,8 +61,7 @@ def _fill(x, first, last, V, order, document, laplacian):  # type: ignore[no-unt
         for i in range(document[g], document[g + 1]):
             total += x[order[i]]
         X[g - first] = total
-    sums_below(first, last, V, X, below)
-    sums_above(first, last, V, X, above)
+    pair_sums(first, last, V, X, X, below, above)
     for g in range(last - first):
         X[g] = below[g] + above[g]
 
@@ -91,8 +71,9 @@ def quadratic(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and diagonal of the quadratic loss."""
     kappa, V, levels = tables
     order, document = levels.order, levels.document
-    u = np.empty(longest(lists.query, lists.start))
-    laplacian = _laplacian(lists, levels)
+    u, grades = np.empty(longest(lists.query, lists.start)), longest(lists.query, levels.start)
+    s, lead, X = np.empty(grades), np.empty(grades), np.empty(grades)
+    below, above = np.empty(grades), np.empty(grades)
     for q in lists.query:
         rows = slice(lists.start[q], lists.start[q + 1])
         fq, gradient, diag = f[rows], out.gradient[rows], out.diag[rows]
@@ -101,17 +82,17 @@ def quadratic(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
         for i in range(fq.size):
             u[i] = fq[i] - mean
         first, last = levels.start[q], levels.start[q + 1]
-        _fill(u, first, last, V, order, document, laplacian)
+        _laplacian(u, first, last, V, order, document, s, lead, X, below, above)
         scale = 2 * lists.weight[q] * kappa[q]
         loss = 0.0
         for g in range(first, last):
-            s, push, X = laplacian.s[g - first], laplacian.lead[g - first], laplacian.X[g - first]
+            s_g, push, X_g = s[g - first], lead[g - first], X[g - first]
             for i in range(document[g], document[g + 1]):
                 ui = u[order[i]]
-                gradient[order[i]] = scale * (s * ui - X - push)
-                diag[order[i]] = scale * s
+                gradient[order[i]] = scale * (s_g * ui - X_g - push)
+                diag[order[i]] = scale * s_g
                 # Pair by pair d^2 - 2 d + 1; the sum of V over pairs is half that of s over documents.
-                loss += ui * (s * ui - X - 2 * push) + 0.5 * s
+                loss += ui * (s_g * ui - X_g - 2 * push) + 0.5 * s_g
         out.value[q] = kappa[q] * max(loss, 0.0)
 
 
@@ -120,17 +101,18 @@ def quadratic_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
     """Hessian-vector product of the quadratic loss."""
     kappa, V, levels = tables
     order, document = levels.order, levels.document
-    laplacian = _laplacian(lists, levels)
+    grades = longest(lists.query, levels.start)
+    s, lead, X = np.empty(grades), np.empty(grades), np.empty(grades)
+    below, above = np.empty(grades), np.empty(grades)
     for q in lists.query:
         rows = slice(lists.start[q], lists.start[q + 1])
         vq, out_q = v[rows], out[rows]
         first, last = levels.start[q], levels.start[q + 1]
-        _fill(vq, first, last, V, order, document, laplacian)
+        _laplacian(vq, first, last, V, order, document, s, lead, X, below, above)
         scale = 2 * lists.weight[q] * kappa[q]
         for g in range(first, last):
-            s, X = laplacian.s[g - first], laplacian.X[g - first]
             for i in range(document[g], document[g + 1]):
-                out_q[order[i]] = scale * (s * vq[order[i]] - X)
+                out_q[order[i]] = scale * (s[g - first] * vq[order[i]] - X[g - first])
 
 
 @compiled
@@ -157,8 +139,7 @@ def _exponential_sums(E, v, first, last, V, levels, up, down, below, above):  # 
             lower += x / e
         up[g - first] = upper
         down[g - first] = lower
-    sums_below(first, last, V, up, below)
-    sums_above(first, last, V, down, above)
+    pair_sums(first, last, V, up, down, below, above)
 
 
 @compiled

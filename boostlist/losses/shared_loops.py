@@ -22,35 +22,38 @@ def spread_by_grade(first, last, document, values, out):  # type: ignore[no-unty
 
 
 @compiled
-def _sums(grades, first, V, X, out):  # type: ignore[no-untyped-def]
-    """Fill out_g with the sum of V_gh X_h / kappa over the grades h before g, as `pairwise_loops` has it."""
-    A, B = V.A, V.B
+def _sums(g, step, first, n, alpha, beta, A, B, X, out):  # type: ignore[no-untyped-def]
+    """Fill out_g with the sum of V_gh X_h / kappa over the grades h before g: n grades from g on, by steps of +-1."""
     m00 = m10 = m01 = m11 = 0.0
-    before = grades.start
-    for g in grades:
-        dA, dB = abs(A[g] - A[before]), abs(B[g] - B[before])
+    a, b = A[g], B[g]
+    for _ in range(n):
+        dA, dB = abs(A[g] - a), abs(B[g] - b)
         m11 += dA * m01 + dB * (m10 + dA * m00)
         m10 += dA * m00
         m01 += dB * m00
         out[g - first] = m11
         x = X[g - first]
         m00 += x
-        m10 += V.alpha * x
-        m01 += V.beta * x
-        m11 += V.alpha * V.beta * x
-        before = g
+        m10 += alpha * x
+        m01 += beta * x
+        m11 += alpha * beta * x
+        a, b = A[g], B[g]
+        g += step
 
 
 @compiled
 def sums_below(first, last, V, X, out):  # type: ignore[no-untyped-def]
-    """Fill out_g = L_g(x) / kappa from the sums X_h of x over each grade."""
-    _sums(range(first, last), first, V, X, out)
+    """Fill out_g = L_g(x) / kappa, as `pairwise_loops` has it, from the sums X_h of x over each grade."""
+    alpha, beta, A, B = V
+    _sums(first, 1, first, last - first, alpha, beta, A, B, X, out)
 
 
 @compiled
-def sums_above(first, last, V, X, out):  # type: ignore[no-untyped-def]
-    """Fill out_g = U_g(x) / kappa from the sums X_h of x over each grade."""
-    _sums(range(last - 1, first - 1, -1), first, V, X, out)
+def pair_sums(first, last, V, X, Y, below, above):  # type: ignore[no-untyped-def]
+    """Fill L_g(x) / kappa and U_g(y) / kappa from the sums X_h of x and Y_h of y over each grade."""
+    alpha, beta, A, B = V
+    _sums(first, 1, first, last - first, alpha, beta, A, B, X, below)
+    _sums(last - 1, -1, first, last - first, alpha, beta, A, B, Y, above)
 
 
 @compiled
