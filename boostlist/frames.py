@@ -78,7 +78,7 @@ def _column(series: nw.Series[Any]) -> Any:
     if kind.is_float() or kind.is_integer():
         return series.to_numpy()
     if kind.is_numeric() or kind == nw.Boolean:
-        return series.cast(nw.Float64).to_numpy() if kind != nw.Boolean or series.null_count() else series.to_numpy()
+        return series.cast(nw.Float64).to_numpy()
     if isinstance(kind, nw.Enum):
         return pd.Categorical(series.to_list(), categories=list(kind.categories))
     if kind == nw.Categorical:

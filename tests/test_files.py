@@ -1,5 +1,6 @@
 """Files that are whole or not there, and archives that notice damage."""
 
+import json
 import os
 import stat
 import zipfile
@@ -49,6 +50,8 @@ class TestArchive:
     def test_numpy_and_zip_read_it(self, path):
         with np.load(path) as found:
             assert found.files == [*ARRAYS, "about.json"]
+            layout = json.loads(found["about.json"])["arrays"]
+            assert all(offset % 64 == 0 for _, _, offset in layout.values())
             for name, array in ARRAYS.items():
                 np.testing.assert_array_equal(found[name], array)
         with zipfile.ZipFile(path) as archive:
@@ -66,8 +69,20 @@ class TestArchive:
             path.write_bytes(content)
             with pytest.raises(FileFormatError, match=r"a\.npz is not a thing of boostlist, or is damaged; a hint"):
                 read_archive(path, THING)
-        with pytest.raises(FileFormatError):
-            read_archive(path, THING, mapped=True)
+        for content in (b"", b"1234567", b"12345678", damaged[-1]):
+            path.write_bytes(content)
+            with pytest.raises(FileFormatError):
+                read_archive(path, THING, mapped=True)
+
+    def test_only_a_mapped_file_changes_what_was_read(self, path):
+        """What is read is a copy, unless mapping was asked for."""
+        for mapped in (False, True):
+            write_archive(path, THING, ABOUT, ARRAYS)
+            options = {"mapped": True} if mapped else {}
+            array = read_archive(path, THING, **options).arrays["whole"]
+            with path.open("r+b") as file:
+                file.write(b"\xff" * 300)
+            assert (array.tolist() == [0, 1, 2, 3, 4]) is not mapped
 
     def test_every_block_counts(self, path, monkeypatch):
         monkeypatch.setattr(files, "_BLOCK_BYTES", 1000)
@@ -174,3 +189,7 @@ class TestCreate:
         files.write(link, b"y")
         assert link.is_symlink()
         assert ordinary.read_bytes() == b"y"
+        write_archive(link, THING, {}, {})
+        assert link.is_symlink()
+        write_archive(link, THING, {}, {}, replace=True)
+        assert not link.is_symlink()
