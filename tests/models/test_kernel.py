@@ -13,6 +13,7 @@ from boostlist import KernelRanker, LinearRanker, Queries, RankSVM, load
 from boostlist.losses import registry
 from boostlist.losses.pairwise import UnitMarginHinge
 from boostlist.metrics import NDCG
+from boostlist.models import kernel as module
 from boostlist.models import kernels
 from boostlist.models.kernel import _balanced
 from tests.models.data import lists, numerical_gradient
@@ -118,12 +119,40 @@ def test_balanced_landmarks():
     queries = Queries.from_sizes(np.zeros(111), [100, 10, 1])
     rows = _balanced(queries, 11, np.random.default_rng(0))
     assert sorted(np.bincount(np.searchsorted(queries.start, rows, side="right") - 1)) == [1, 5, 5]
+    # Which documents, and which query gives one more, is left to chance.
+    queries = Queries.from_sizes(np.zeros(40), [10, 10, 10, 10])
+    drawn = [_balanced(queries, 6, np.random.default_rng(seed)) for seed in range(40)]
+    given = np.array([np.bincount(rows // 10, minlength=4) for rows in drawn])
+    assert (np.sort(given, axis=1) == [1, 1, 2, 2]).all()
+    assert (given == 2).any(axis=0).all()
+    assert len(set(np.concatenate(drawn).tolist())) == 40
+
+
+def test_how_many_documents_are_the_basis(monkeypatch):
+    X, y, qid = lists()
+    assert len(KernelRanker().fit(X, y, qid=qid).basis_) == 55
+    monkeypatch.setattr(module, "_FEW", 54)
+    monkeypatch.setattr(module, "_LANDMARKS", 7)
+    assert len(KernelRanker().fit(X, y, qid=qid).basis_) == 7
+    assert len(KernelRanker(n_landmarks=100).fit(X, y, qid=qid).basis_) == 55
+
+
+def test_distances_of_equal_documents_are_0_however_large_they_are():
+    X = np.random.default_rng(0).normal(size=(30, 4)) + 1e6
+    for name in ("laplace", "gaussian"):
+        K = kernels.kernel_function(name, {"s": 1.0, "gamma": 1.0})(X, X)
+        assert np.isfinite(K).all()
+        assert (K <= 1).all()
 
 
 def test_kernel_errors():
     X, y, qid = lists()
     for bad, message in [
         ({"s": 0.0}, "s must be finite and > 0"),
+        ({"s": np.inf}, "s must be finite and > 0"),
+        ({"kernel": "laplace", "gamma": -1.0}, "gamma must be finite and > 0"),
+        ({"kernel": "polynomial", "degree": 0.0}, "degree must be finite and > 0"),
+        ({"kernel": "polynomial", "a": np.nan}, "a must be finite, got nan"),
         ({"kernel": "cosine"}, "kernel must be one of"),
         ({"setting": "plain"}, "setting must be one of"),
         ({"n_landmarks": 0}, "n_landmarks must be a whole number of at least 1"),
@@ -240,3 +269,22 @@ def test_the_solvers_of_the_thesis_step_along_theta(solver):
         ranker.fit(X, y, qid=qid)
     assert ranker.dual_coef_.shape == (9,)
     assert np.linalg.norm(ranker.dual_coef_) == pytest.approx(10)
+
+
+@pytest.mark.parametrize("normalize", [None, "pairs", "documents"])
+def test_rank_svm_minimises_the_normalised_loss(normalize):
+    X, y, qid = lists(5, grades=4)
+    ranker = RankSVM(C=3.0, normalize=normalize).fit(X, y, qid=qid)
+
+    def value(w):
+        total = 0.0
+        for q in range(6):
+            f, grades = X[qid == q] @ w, y[qid == q]
+            margins = [1 - (f[i] - f[j]) for i in range(len(f)) for j in range(len(f)) if grades[i] > grades[j]]
+            divisor = {None: 1, "pairs": len(margins), "documents": len(f)}[normalize]
+            total += sum(max(m, 0.0) ** 2 for m in margins) / divisor
+        return 0.5 * w @ w + 3.0 / 6 * total
+
+    np.testing.assert_allclose(numerical_gradient(value, ranker.coef_), 0, atol=1e-4)
+    assert ranker.convergence_.iterations[-1].loss == pytest.approx(value(ranker.coef_), rel=1e-9)
+    assert ranker.n_iter_ <= 12  # Newton's

@@ -1,5 +1,6 @@
 """LinearRanker: the true optimum, against differences and other libraries."""
 
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -133,6 +134,9 @@ def test_one_query_and_no_order():
     with pytest.warns(UserWarning, match="no order to learn"):
         flat = LinearRanker().fit(X, np.zeros(len(y)), group=[len(y)])
     assert flat.predict(X).std() < 0.2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        LinearRanker("pointwise").fit(X, np.ones(len(y)), group=[len(y)])  # learns the level
 
 
 @pytest.mark.parametrize("C", [0, -1.0, np.nan, np.inf])
@@ -144,6 +148,9 @@ def test_a_bad_c_is_refused(C):
 
 def test_bad_names_are_refused():
     X, y, qid = lists()
+    for bad in ({"tol": -1e-9}, {"tol": np.nan}, {"max_iter": -1}):
+        with pytest.raises(ValueError, match="tol and max_iter must not be negative"):
+            LinearRanker(**bad).fit(X, y, qid=qid)
     with pytest.raises(ValueError, match="one of cs_listmle"):
         LinearRanker("nothing").fit(X, y, qid=qid)
     with pytest.raises(ValueError, match="solver must be one of"):

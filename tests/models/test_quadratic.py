@@ -22,6 +22,26 @@ def test_correlations_by_the_book(kind, monkeypatch):
     assert not quadratic.product_correlations(X, np.ones(len(y))).any()
 
 
+@pytest.mark.parametrize("constant", [0.1, 1 / 3, 7e5 / 9, 1e-5])
+def test_constants_correlate_with_nothing_and_levels_do_not_matter(constant):
+    X, y, _ = lists()
+    X[:, 0] += 30.0  # the products of this vary little beside their mean
+    X[:, 3] = constant
+    found = quadratic.product_correlations(X, y)
+    assert found[3, 3] == 0
+    for j, k in ((0, 0), (0, 1), (1, 2)):
+        assert found[j, k] == pytest.approx(np.corrcoef(X[:, j] * X[:, k], y)[0, 1], abs=1e-8)
+
+
+def test_rho_itself_counts():
+    X, y, qid = lists()
+    correlation = np.abs(quadratic.product_correlations(X, y))
+    j, k = 0, 1
+    ranker = QuadraticRanker("listmle", rho=float(correlation[j, k])).fit(X, y, qid=qid)
+    assert [j, k] in ranker.pairs_.tolist()
+    assert len(ranker.pairs_) == np.sum(np.triu(correlation) >= correlation[j, k])
+
+
 def test_it_finds_the_product_that_matters():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(800, 5))

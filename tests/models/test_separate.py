@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from boostlist import BilinearRanker, DistanceRanker, Queries
 from boostlist.losses import MulticlassLogistic, PairwiseLogistic, registry
 from boostlist.metrics import MRR
+from boostlist.models.kernels import row_ranges
 from tests.models.data import numerical_gradient
 
 RANKERS = {
@@ -49,6 +51,20 @@ def test_the_fit_ends_where_the_gradient_vanishes(name, loss):
     assert ranker.convergence_.iterations[-1].loss == pytest.approx(value(w))
     np.testing.assert_allclose(numerical_gradient(value, w), 0, atol=1e-4)
     np.testing.assert_allclose(ranker.predict(X), [FORMULAS[name](ranker.A_ @ r[:3], ranker.B_ @ r[3:]) for r in X])
+
+
+@pytest.mark.parametrize("name", RANKERS)
+def test_single_precision_in_blocks_gives_the_same_gradient(name, monkeypatch):
+    monkeypatch.setattr(row_ranges, "__defaults__", (20,))
+    X, y, qid = questions(0, queries=6)
+    X = X.astype(np.float32)
+    ranker = clone(RANKERS[name]).set_params(loss=MulticlassLogistic(), C=30.0)
+    single, double = (ranker._problem(kind(X), Queries.from_qid(y, qid)) for kind in (np.asarray, np.float64))
+    w = np.random.default_rng(0).normal(size=14)
+    np.testing.assert_allclose(single.value_gradient(w)[1], double.value_gradient(w)[1], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        double.value_gradient(w)[1], numerical_gradient(lambda v: double.value_gradient(v)[0], w), atol=1e-4
+    )
 
 
 def test_it_learns_and_depends_on_the_seed():
