@@ -142,7 +142,7 @@ class TestFolds:
         with pytest.raises(ValueError, match="has 4 queries; at least 5 are needed"):
             find_folds(small).load(1)
 
-    def test_the_fingerprint_is_of_the_contents(self, five, tmp_path):
+    def test_the_fingerprint_is_of_the_contents(self, five, tmp_path, monkeypatch):
         def copy(name, change=None):
             (tmp_path / name).mkdir()
             for path in five.iterdir():
@@ -153,6 +153,14 @@ class TestFolds:
         assert copy("same") == find_folds(five).fingerprint
         assert copy("changed", lambda text: text.replace("0 qid", "1 qid", 1)) != find_folds(five).fingerprint
         assert copy("longer", lambda text: text + "\n") != find_folds(five).fingerprint
+        # Of a large file the size and both ends count.
+        monkeypatch.setattr(folds_module, "_SAMPLED_BYTES", 4)
+        given = find_folds(five).fingerprint
+        assert copy("end", lambda text: text[:-2] + "7\n") != given
+        assert copy("beginning", lambda text: "7" + text[1:]) != given
+        assert copy("size", lambda text: text[:100] + " " + text[100:]) != given
+        (tmp_path / "same" / "S5.txt").rename(tmp_path / "same" / "S5.txt.gz")
+        assert find_folds(tmp_path / "same").fingerprint != given
         whole = tmp_path / "whole.txt"
         whole.write_bytes(b"".join(path.read_bytes() for path in sorted(five.iterdir())))
         assert find_folds(whole, seed=1).fingerprint != find_folds(whole, seed=2).fingerprint
@@ -161,6 +169,7 @@ class TestFolds:
 class TestSample:
     def test_contents(self):
         fold = load_sample()
+        assert fold.number == 1
         assert (fold.train.n_queries, fold.vali.n_queries, fold.test.n_queries) == (300, 100, 100)
         assert list(fold.train.describe().grades) == [0, 1, 2, 3, 4]
         assert sum(path.stat().st_size for path in sample_folder().iterdir()) < 3_000_000

@@ -67,3 +67,38 @@ def test_what_is_damaged_is_not_there(store):
             assert load() is None
         path.write_bytes(good)
         assert load() is not None
+
+
+def test_a_folder_belongs_to_one_experiment(store, tmp_path):
+    store.save(RESULT)
+    again = Store(store.folder, {"seed": 0})
+    same(again.load("linear?C=1", 2, {"C": 1.0}), RESULT)
+    with pytest.raises(ValueError, match=r"its seed is 0, here it is 1\. .*--fresh"):
+        Store(store.folder, {"seed": 1})
+    (store.folder / "report.html").write_text("old")
+    fresh = Store(store.folder, {"seed": 1}, fresh=True)
+    assert fresh.load("linear?C=1", 2, {"C": 1.0}) is None
+    assert not (store.folder / "report.html").exists()
+    fresh.save(RESULT)
+    with pytest.raises(ValueError, match="its seed is 1, here it is 0"):
+        Store(store.folder, {"seed": 0})
+    (store.folder / "experiment.json").write_text("{")
+    with pytest.raises(ValueError, match="its format is None"):
+        Store(store.folder, {"seed": 1})
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match="is a file; choose a folder"):
+        Store(tmp_path / "file", {"seed": 0})
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").touch()
+    with pytest.raises(ValueError, match=r"holds files of something else, such as thesis\.tex"):
+        Store(tmp_path / "mine", {"seed": 0}, fresh=True)
+
+
+def test_only_the_models_of_some_results_are_kept(store):
+    for name in (store.path("linear?C=1", 2, {"C": 1.0}).stem, "other"):
+        (store.models / f"{name}.npz").touch()
+    assert store.has_model("linear?C=1", 2, {"C": 1.0})
+    store.keep_models([RESULT])
+    assert [path.stem for path in store.models.iterdir()] == [store.path("linear?C=1", 2, {"C": 1.0}).stem]
+    store.keep_models([])
+    assert not store.has_model("linear?C=1", 2, {"C": 1.0})
