@@ -23,6 +23,7 @@ PUBLIC = (
     "boostlist.metrics",
     "boostlist.models",
     "boostlist.boosters",
+    "boostlist.ensemble",
     "boostlist.datasets",
     "boostlist.model_selection",
     "boostlist.evaluation",
