@@ -8,13 +8,19 @@ import pytest
 
 from boostlist.cli import main
 from boostlist.datasets import make_ranking
-from boostlist.evaluation import report
-from tests.evaluation.stubs import write_parts
+from boostlist.evaluation import report, workers
+from tests.evaluation.stubs import Threads, write_parts
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     return write_parts(tmp_path_factory.mktemp("data") / "small")
+
+
+@pytest.fixture
+def threads(monkeypatch):
+    """Let comparisons run in threads of this process."""
+    monkeypatch.setattr(workers, "_CONTEXT", Threads)
 
 
 def test_trees_and_linear_models_from_end_to_end(data, tmp_path, capsys):
@@ -58,7 +64,7 @@ def test_trees_and_linear_models_from_end_to_end(data, tmp_path, capsys):
     assert "belongs to another experiment: its select is 'ndcg@5', here it is 'map'" in capsys.readouterr().err
 
 
-def test_a_model_that_fails_is_reported_and_the_exit_code_says_so(data, tmp_path, capsys):
+def test_a_model_that_fails_is_reported_and_the_exit_code_says_so(data, tmp_path, capsys, threads):
     command = ["compare", str(data), "--models", "linear:listnet?C=1,linear:cs_rglist?C=-1", "--folds", "1"]
     assert main([*command, "--out", str(tmp_path / "out"), "--jobs", "1", "--quiet"]) == 1
     done = capsys.readouterr()
@@ -67,7 +73,7 @@ def test_a_model_that_fails_is_reported_and_the_exit_code_says_so(data, tmp_path
     assert done.err == ""
 
 
-def test_csv_with_columns_of_other_names_drawn_settings_and_kept_models(tmp_path, capsys):
+def test_csv_with_columns_of_other_names_drawn_settings_and_kept_models(tmp_path, capsys, threads):
     frame = make_ranking(30, docs=6, seed=1).to_frame().rename(columns={"qid": "search", "label": "grade"})
     frame["theirs"] = frame["grade"]
     path = tmp_path / "shop.csv"
@@ -91,7 +97,7 @@ def test_csv_with_columns_of_other_names_drawn_settings_and_kept_models(tmp_path
     assert queries["linear:listnet"].mean() < queries["column:theirs"].mean()
 
 
-def test_data_that_cannot_be_read_does_not_block_the_next_try(data, tmp_path, capsys):
+def test_data_that_cannot_be_read_does_not_block_the_next_try(data, tmp_path, capsys, threads):
     bad = tmp_path / "bad.txt"
     bad.write_text("1 qid:1 nonsense\n" * 9)
     command = ["--models", "feature:1", "--folds", "1", "--out", str(tmp_path / "out"), "--jobs", "1", "--quiet"]
@@ -105,7 +111,7 @@ def test_options_of_a_file_are_not_for_a_folder(data, tmp_path, capsys):
     assert "--sort is for one file" in capsys.readouterr().err
 
 
-def test_ctrl_c_while_the_report_is_written(data, tmp_path, capsys, monkeypatch):
+def test_ctrl_c_while_the_report_is_written(data, tmp_path, capsys, monkeypatch, threads):
     def pressed(*arguments):
         signal.raise_signal(signal.SIGINT)
         return embedded(*arguments)

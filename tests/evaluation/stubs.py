@@ -5,14 +5,17 @@ Worker processes know it because they unpickle a `StubTrainer`, whose module is 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import threading
 import warnings
 from typing import Any, Self
 
 import numpy as np
 
 from boostlist.datasets import make_ranking, write_letor
+from boostlist.evaluation import workers
 from boostlist.evaluation.training import Trainer
 from boostlist.rankers import FAMILIES, Ranker
 from boostlist.solvers import Convergence, Iteration, Reason
@@ -57,3 +60,30 @@ def write_parts(folder, n_queries=40):
     for number, part in enumerate(data.split(*[0.2] * 5, seed=None), 1):
         write_letor(part, folder / f"S{number}.txt")
     return folder
+
+
+class Threads:
+    """Lets `Workers` run threads in place of processes, which take seconds to start; all else of it is real."""
+
+    Pipe = staticmethod(workers._CONTEXT.Pipe)
+
+    class Process:
+        def __init__(self, target, args, daemon):
+            assert target is workers._work
+            pipe, self.pickled = args
+            # `Workers` closes its end of the pipe, of which a process would have a copy.
+            self.pipe = type(pipe)(os.dup(pipe.fileno()))
+            self.exitcode = None
+
+        def start(self):
+            threading.Thread(target=self.work, daemon=True).start()
+
+        def work(self):
+            with contextlib.suppress(OSError), self.pipe:
+                workers._serve(self.pipe, self.pickled)
+
+        def terminate(self):
+            """Do nothing: a thread ends when the other end of its pipe is closed."""
+
+        def join(self, timeout=None):
+            """Do nothing, for the same reason."""

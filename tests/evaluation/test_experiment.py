@@ -289,7 +289,7 @@ def test_compilation_is_told_once_and_only_where_it_happens(stub_run, tmp_path, 
     told = []
     for folder in ("first", "second"):
         stream = io.StringIO()
-        stub_run(["stub"], folder=tmp_path / folder, folds=(1,), processes=True, stream=stream)
+        stub_run(["stub"], folder=tmp_path / folder, folds=(1,), processes=True, stream=stream, metrics=("ndcg@10",))
         told.append(stream.getvalue().count("compiling loops (first run only) ...\n"))
         assert len(stream.getvalue().splitlines()) == 2 + told[-1]
     assert told == [1, 0]

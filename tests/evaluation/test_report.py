@@ -292,7 +292,7 @@ def test_colours_of_many_models_are_different():
         assert len(set(palette.models)) == 40
     assert min(distance(a, b) for a, b in itertools.combinations(light(12).models, 2)) > 70
     assert light(12).models == light(40).models[:12]
-    assert len(light(120).models) == 120
+    assert len(light(60).models) == 60
 
 
 def test_a_fold_that_has_stopped_stays_at_the_trees_it_keeps(tmp_path):
