@@ -229,24 +229,35 @@ def translate(number, wanted, moments, half, reach, matrix, tail, coefficients):
 
 
 @compiled
+def row_sums(layout, sources, w, targets, profile, first, last, out):  # type: ignore[no-untyped-def]
+    """Fill out[f - first, i] with sum_j w_j K_f(x_i - x_j) for the documents i of a slice, j running over another.
+
+    layout is (box, t, number) of `lay_out`; first <= f <= last are the functions asked for.
+    """
+    box, t, number = layout
+    matrix, tail = profile.matrix[first : last + 1], profile.tail[first : last + 1]
+    moments, wanted = np.zeros((number.size, matrix.shape[2])), np.zeros(number.size, np.bool_)
+    coefficients = np.empty((matrix.shape[0], number.size, matrix.shape[2]))
+    add_moments(box[sources], t[sources], w[sources], moments)
+    for i in range(targets.start, targets.stop):
+        wanted[box[i]] = True
+    translate(number, wanted, moments, profile.half, profile.reach, matrix, tail, coefficients)
+    out[:, targets] = 0.0
+    evaluate(box[targets], t[targets], coefficients, out[:, targets])
+
+
+@compiled
 def all_sums(pair, x, w, profile, first, last, out):  # type: ignore[no-untyped-def]
     """Fill out[f - first, i] with sum_j w_j K_f(x_i - x_j) over all documents, i itself included, and return True.
 
-    first <= f <= last are the functions asked for. Returns False, having done nothing, where a double loop is cheaper,
-    in which n^2 pairs take `pair` ns each.
+    Returns False, having done nothing, where a double loop is cheaper, in which n^2 pairs take `pair` ns each.
     """
-    n, functions = x.size, last + 1 - first
+    n = x.size
     box, t = np.empty(n, np.int64), np.empty(n)
     number = lay_out(x, profile.half, box, t)
-    if not pays(pair, n, number.size, 1, functions, profile.reach):
+    if not pays(pair, n, number.size, 1, last + 1 - first, profile.reach):
         return False
-    matrix, tail = profile.matrix[first : last + 1], profile.tail[first : last + 1]
-    moments, wanted = np.zeros((number.size, matrix.shape[2])), np.ones(number.size, np.bool_)
-    coefficients = np.empty((functions, number.size, matrix.shape[2]))
-    add_moments(box, t, w, moments)
-    translate(number, wanted, moments, profile.half, profile.reach, matrix, tail, coefficients)
-    out[:functions, :n] = 0.0
-    evaluate(box, t, coefficients, out)
+    row_sums((box, t, number), slice(0, n), w, slice(0, n), profile, first, last, out)
     return True
 
 

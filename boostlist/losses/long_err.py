@@ -26,13 +26,11 @@ from boostlist.losses.difference_sums import (
     SLOPES,
     TOLERANCE,
     Profile,
-    add_moments,
-    evaluate,
     expand,
     lay_out,
     pays,
     profile,
-    translate,
+    row_sums,
 )
 from boostlist.losses.long_lists import in_order
 from boostlist.parallel import compiled
@@ -98,18 +96,6 @@ def long_err(tables: ERRTables) -> LongERR | None:
 
 
 @compiled
-def _sums(layout, rows, weight, wanted, functions, first, last, out):  # type: ignore[no-untyped-def]
-    """Add the sums of some functions over the documents `rows` to out[f, i] for all documents i of wanted boxes."""
-    box, t, number = layout
-    p = functions.matrix.shape[2]
-    moments, coefficients = np.zeros((number.size, p)), np.zeros((last - first, number.size, p))
-    add_moments(box[rows], t[rows], weight[rows], moments)
-    matrix, tail = functions.matrix[first:last], functions.tail[first:last]
-    translate(number, wanted, moments, functions.half, functions.reach, matrix, tail, coefficients)
-    evaluate(box, t, coefficients, out)
-
-
-@compiled
 def soft_err(lists, f, need, out, tables, done):  # type: ignore[no-untyped-def]
     """Value, gradient and majorizer of smoothed ERR."""
     levels, stop = tables.tables.levels, tables.stop
@@ -121,21 +107,25 @@ def soft_err(lists, f, need, out, tables, done):  # type: ignore[no-untyped-def]
         number = lay_out(x, stop.half, box, t)
         if not pays(_PAIR, n, number.size, grades, 3, stop.reach):
             continue
-        layout, wanted, whole = (box, t, number), np.ones(number.size, np.bool_), slice(0, n)
+        layout, whole = (box, t, number), slice(0, n)
+        bare = 0  # documents without a gain come first
+        for g in range(bounds.size - 1):
+            bare = bounds[g + 1] if tables.which[levels.start[q] + g] < 0 else bare
+        gained_rows = slice(bare, n)
         # Sums over all: E', E'', then E'' with t; over the grades: F and Y, then Y(-u) with T.
         soft, part, T, t_h = np.zeros((2, n)), np.zeros((2, n)), np.zeros(n), np.zeros(n)
         going_on, own, other = np.zeros(n), np.zeros(n), np.zeros(n)
-        _sums(layout, whole, np.ones(n), wanted, tables.soft, SLOPES, CURVATURES + 1, soft)
+        row_sums(layout, whole, np.ones(n), whole, tables.soft, SLOPES, CURVATURES, soft)
         for g in range(bounds.size - 1):
             r = tables.which[levels.start[q] + g]
             if r >= 0:
                 rows = slice(bounds[g], bounds[g + 1])
-                part[:] = 0.0
-                _sums(layout, rows, np.ones(n), wanted, stop, 3 * r, 3 * r + 2, part)
+                row_sums(layout, rows, np.ones(n), gained_rows, stop, 3 * r, 3 * r + 1, part)
                 part[0, rows] -= tables.F0[r]
                 part[1, rows] -= tables.Y0[r]
-                going_on += part[0]
-                own += part[1]
+                for i in range(bare, n):
+                    going_on[i] += part[0, i]
+                    own[i] += part[1, i]
         gained = 0.0
         for g in range(bounds.size - 1):
             R = tables.tables.R[levels.start[q] + g]
@@ -145,16 +135,14 @@ def soft_err(lists, f, need, out, tables, done):  # type: ignore[no-untyped-def]
                 t_h[i] = T[i] / h
                 gained += T[i]
                 own[i] = t_h[i] * 0.5 * (soft[1, i] - 0.5) + T[i] * own[i]
-        soft[0] = 0.0
-        _sums(layout, whole, t_h, wanted, tables.soft, CURVATURES, CURVATURES + 1, soft[:1])
+        row_sums(layout, whole, t_h, whole, tables.soft, CURVATURES, CURVATURES, soft[:1])
         for i in range(n):
             other[i] = 0.5 * (soft[0, i] - 0.5 * t_h[i])
         for g in range(bounds.size - 1):
             r = tables.which[levels.start[q] + g]
             if r >= 0:
                 rows = slice(bounds[g], bounds[g + 1])
-                part[0] = 0.0
-                _sums(layout, whole, T, wanted, stop, 3 * r + 2, 3 * r + 3, part[:1])
+                row_sums(layout, whole, T, rows, stop, 3 * r + 2, 3 * r + 2, part[:1])
                 for i in range(rows.start, rows.stop):
                     other[i] += part[0, i] - T[i] * tables.Y0[r]
         factor = lists.weight[q] / tau

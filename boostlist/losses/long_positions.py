@@ -6,9 +6,9 @@ over all documents as they stand,
     h_i = (n + 1)/2 - 1/2 sum_j E'(x_i - x_j),   gradient_k = 1/tau [ sum_j w_kj c_j - c_k sum_j w_kj ]
 
 In the diagonal, sum_j w_kj |c_j - c_k| is not: it wants documents with a larger c apart from those with a smaller one.
-They are put into groups of c, four to the octave, as if these were grades: exact between groups, and within a group the
-difference is taken to be the largest that c_k can have there. So D is a little larger than for short lists, and still
-majorizes H.
+Documents of positive gain are put into groups of c, four to the octave, as if these were grades: exact between groups,
+and within a group the difference is taken to be the largest that c_k can have there. So D is a little larger than for
+short lists, and still majorizes H.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from boostlist.losses.difference_sums import CURVATURES, SLOPES, GradedSums, all_sums, graded_sums
+from boostlist.losses.difference_sums import CURVATURES, SLOPES, GradedSums, graded_sums, lay_out, pays, row_sums
 from boostlist.losses.long_lists import in_order
 from boostlist.losses.smoothed_loops import position_terms
 from boostlist.losses.weights import Factors
@@ -58,8 +58,8 @@ def _group(c):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _differences(x, c, S, profile, out):  # type: ignore[no-untyped-def]
-    """Fill out with a bound on sum_j w_kj |c_j - c_k|, exact but for pairs within a group; S is sum_j w_kj."""
+def _differences(x, c, others, profile, out):  # type: ignore[no-untyped-def]
+    """Fill out with a bound on sum_j w_kj |c_j - c_k|, exact but for pairs within a group; others is sum_j w_kj."""
     n = x.size
     order, bounds = _group(c)
     groups = bounds.size - 1
@@ -78,45 +78,55 @@ def _differences(x, c, S, profile, out):  # type: ignore[no-untyped-def]
         low, high = np.min(own), np.max(own)
         for i in range(bounds[g], bounds[g + 1]):
             k, ck = order[i], weight[1, i]
-            others = 0.5 * (ck * (below[i] - above[i]) - (below_c[i] - above_c[i]))
-            same = S[k] - 0.5 * (below[i] + above[i])
-            out[k] = max(others, 0.0) + max(same, 0.0) * max(ck - low, high - ck)
+            between = 0.5 * (ck * (below[i] - above[i]) - (below_c[i] - above_c[i]))
+            within = others[k] - 0.5 * (below[i] + above[i])
+            out[k] = max(between, 0.0) + max(within, 0.0) * max(ck - low, high - ck)
 
 
 @compiled
 def soft_positions(lists, f, need, out, tables, done):  # type: ignore[no-untyped-def]
     """Value, gradient and majorizer of smoothed NDCG and reciprocal rank."""
     positions, profile = tables.tables, tables.profile
-    tau = positions.tau
+    tau, levels = positions.tau, positions.levels
     for q in lists.query:
-        x, order, _ = in_order(q, lists, f, 1 / tau, positions.levels)
+        x, order, bounds = in_order(q, lists, f, 1 / tau, levels)
         n = x.size
-        rows = slice(lists.start[q], lists.start[q + 1])
-        gradient, diag = out.gradient[rows], out.diag[rows]
-        sums, weight, S = np.empty((2, n)), np.ones((3, n)), np.empty(n)
-        pull, bend = np.zeros(n), np.zeros(n)
-        for turn in range(3 if positions.cut < np.inf else 2):
-            # The sums hold each document with itself: E'(0) = 0, E''(0) = 1/2.
-            first = SLOPES if turn == 0 else CURVATURES
-            if not all_sums(tables.pair, x, weight[turn], profile, first, CURVATURES, sums):
-                break
-            if turn == 0:
-                for i in range(n):
-                    weight[1, i] = 0.5 * (n + 1 - sums[0, i])
-                    weight[2, i] = S[i] = 0.5 * (sums[1, i] - 0.5)
-                out.value[q] = 1 - positions.scale[q] * position_terms(q, positions, weight[1], weight[2])
-                done[q] = True
-            for i in range(n):
-                w = weight[turn, i]
-                if turn == 1:
-                    pull[i] = 0.5 * (sums[0, i] - 0.5 * w) - w * S[i]
-                elif turn == 2:
-                    bend[i] = 0.5 * (sums[0, i] - 0.5 * w) + w * S[i]
-        if not done[q]:
+        box, t = np.empty(n, np.int64), np.empty(n)
+        number = lay_out(x, profile.half, box, t)
+        if not pays(tables.pair, n, number.size, 1, 2, profile.reach):
             continue
-        difference = sums[1]
-        _differences(x, weight[1], S, profile, difference)
+        bare = 0  # documents without a gain come first; they have c = e = 0, and their positions do not matter
+        for g in range(bounds.size - 1):
+            bare = bounds[g + 1] if positions.a[levels.start[q] + g] == 0 else bare
+        layout, whole, gained = (box, t, number), slice(0, n), slice(bare, n)
+        sums, one, pull, bend = np.empty((2, n)), np.ones(n), np.empty(n), np.zeros(n)
+        c, e, S, apart = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+        # The sums over all documents hold each with itself: E'(0) = 0, E''(0) = 1/2.
+        row_sums(layout, whole, one, gained, profile, SLOPES, CURVATURES, sums)
+        for i in range(bare, n):
+            c[i] = 0.5 * (n + 1 - sums[0, i])
+            e[i] = S[i] = 0.5 * (sums[1, i] - 0.5)
+        out.value[q] = 1 - positions.scale[q] * position_terms(q, positions, c, e)
+        for turn in range(2 if positions.cut < np.inf else 1):
+            w = e if turn else c
+            row_sums(layout, gained, w, whole, profile, CURVATURES, CURVATURES, sums[:1])
+            for i in range(n):
+                around = 0.5 * (sums[0, i] - 0.5 * w[i])
+                if turn:
+                    bend[i] = around + w[i] * S[i]
+                else:
+                    pull[i] = around - w[i] * S[i]
+                    apart[i] = around
+        # A bare document differs by c_j from the others, these by c_k from it, and among themselves by c_j - c_k.
+        row_sums(layout, slice(0, bare), one, gained, profile, CURVATURES, CURVATURES, sums[:1])
+        for i in range(bare, n):
+            S[i] -= 0.5 * sums[0, i]
+        _differences(x[gained], c[gained], S[gained], profile, apart[gained])
+        for i in range(bare, n):
+            apart[i] += 0.5 * sums[0, i] * c[i]
         factor = lists.weight[q] * positions.scale[q] / tau
         for i in range(n):
-            gradient[order[i]] = factor * pull[i]
-            diag[order[i]] = 2 * factor / tau * (difference[i] + bend[i])
+            row = lists.start[q] + order[i]
+            out.gradient[row] = factor * pull[i]
+            out.diag[row] = 2 * factor / tau * (apart[i] + bend[i])
+        done[q] = True

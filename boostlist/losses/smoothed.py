@@ -129,7 +129,7 @@ class SmoothNDCG(Smoothed):
 
     def long_loops(self, queries: Queries, tables: PositionTables) -> LongLoops:
         """Return a loop that sums over boxes of scores."""
-        return LongLoops(long_positions.soft_positions, None, LongPositions(0.05, profile(1.0), tables))
+        return LongLoops(long_positions.soft_positions, None, LongPositions(0.07, profile(1.0), tables))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +156,7 @@ class SmoothMRR(Smoothed):
 
     def long_loops(self, queries: Queries, tables: PositionTables) -> LongLoops:
         """Return a loop that sums over boxes of scores; the double loop has few pairs, those of the best documents."""
-        return LongLoops(long_positions.soft_positions, None, LongPositions(0.015, profile(1.0), tables))
+        return LongLoops(long_positions.soft_positions, None, LongPositions(0.02, profile(1.0), tables))
 
 
 @dataclass(frozen=True, kw_only=True)
