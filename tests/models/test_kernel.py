@@ -130,9 +130,10 @@ def test_balanced_landmarks():
 
 def test_how_many_documents_are_the_basis(monkeypatch):
     X, y, qid = lists()
+    monkeypatch.setattr(module, "_LANDMARKS", 7)
+    monkeypatch.setattr(module, "_FEW", 55)
     assert len(KernelRanker().fit(X, y, qid=qid).basis_) == 55
     monkeypatch.setattr(module, "_FEW", 54)
-    monkeypatch.setattr(module, "_LANDMARKS", 7)
     assert len(KernelRanker().fit(X, y, qid=qid).basis_) == 7
     assert len(KernelRanker(n_landmarks=100).fit(X, y, qid=qid).basis_) == 55
 

@@ -84,6 +84,7 @@ def test_it_learns_and_depends_on_the_seed():
     [
         (BilinearRanker(), "n_query_features must say how many of the 7 columns"),
         (BilinearRanker(n_query_features=7), "n_query_features must say"),
+        (BilinearRanker(n_query_features=0), "n_query_features must say"),
         (BilinearRanker(n_query_features=3, activation="relu"), "activation must be one of"),
         (BilinearRanker(n_query_features=3, d=0), "d must be a whole number of at least 1"),
         (DistanceRanker(n_query_features=3, tau=0.0), "tau must be finite and > 0"),
