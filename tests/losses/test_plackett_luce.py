@@ -79,6 +79,9 @@ def test_label_set_makes_shards_agree():
         (lambda: WeightedPL(gain="cubic"), 'gain must be "exp2"'),
         (lambda: WeightedPL(gain=(0, 2, 1)), "do not fall"),
         (lambda: WeightedPL(grades=(0, 0, 1)), "distinct"),
+        (lambda: WeightedPL(grades=(-1, 0, 1)), "grades must be distinct, finite and >= 0"),
+        (lambda: WeightedPL(grades=(0, np.inf)), "grades must be distinct, finite and >= 0"),
+        (lambda: WeightedPL(grades=()), "grades must be distinct, finite and >= 0"),
         (lambda: CsRgList().bind(Queries.from_sizes([1000, 0], [2])), "overflows at label 1000"),
         (lambda: WeightedPL(weights="gain").bind(Queries.from_sizes([2000, 0], [2])), 'use gain="linear"'),
         (

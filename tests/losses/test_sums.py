@@ -20,6 +20,7 @@ from boostlist.losses import (
     Sum,
     Traits,
     WpLL,
+    YetiRank,
 )
 
 
@@ -54,8 +55,20 @@ def test_what_makes_no_loss_is_refused(combine):
 def test_factors_are_positive():
     with pytest.raises(ValueError, match=r"the factor of CsListMLE.* is -0.5; it must be finite and > 0"):
         CsListMLE() / -2
+    with pytest.raises(ValueError, match="it must be finite and > 0"):
+        0 * CsListMLE()
     with pytest.raises(ZeroDivisionError):
         CsListMLE() / 0
+
+
+def test_a_sum_is_written_as_it_is_made():
+    assert repr(CsListMLE(k=5) + 0.3 * Pointwise()) == f"{CsListMLE(k=5)!r} + 0.3 * {Pointwise()!r}"
+
+
+def test_a_label_set_goes_to_the_terms_that_lack_one():
+    grades = (0.0, 1.0, 2.0)
+    total = CsListMLE() + WpLL() + 2 * WpLL(grades=(0, 1, 2, 3))
+    assert total.with_grades(grades) == CsListMLE() + WpLL(grades=grades) + 2 * WpLL(grades=(0, 1, 2, 3))
 
 
 def test_a_sum_promises_what_all_terms_promise():
@@ -66,11 +79,20 @@ def test_a_sum_promises_what_all_terms_promise():
         diag="majorizer", convex=False, shift_invariant=False, cost="n"
     )
     assert (CsListMLE() + RankCosine()).traits.diag == "heuristic"
+    assert (CsListMLE() + LambdaLoss()).traits.conservative is False
+    assert (CsListMLE() + LambdaLoss()).traits.sampled is False
+    assert (CsListMLE() + YetiRank()).traits.sampled is True
 
 
-@pytest.mark.parametrize("first", ["n", "n G", "n log n", "n^2"])
+@pytest.mark.parametrize("first", ["n", "n G", "n log n", "n k", "n^2"])
 def test_a_sum_costs_as_much_as_its_dearest_term(first):
-    terms = {"n": CsListMLE(), "n G": WpLL(), "n log n": PairwiseHinge(), "n^2": LambdaLoss(k=None)}
+    terms = {
+        "n": CsListMLE(),
+        "n G": WpLL(),
+        "n log n": PairwiseHinge(),
+        "n k": LambdaLoss(),
+        "n^2": LambdaLoss(k=None),
+    }
     for second, loss in terms.items():
         dearer = max(first, second, key=list(terms).index)
         assert (terms[first] + loss).traits.cost == dearer
