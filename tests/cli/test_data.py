@@ -26,7 +26,7 @@ def test_describe_counts(letor, capsys):
     assert (found["documents"], found["queries"], found["features"]) == (len(data.y), 12, 12)
     assert sum(found["grades"].values()) == len(data.y)
     assert main(["data", "describe", str(path)]) == 0
-    assert f"{len(data.y):,}" in capsys.readouterr().out
+    assert capsys.readouterr().out.startswith(f"documents      {len(data.y):,}\n")
 
 
 def test_describe_without_data_is_the_sample(capsys):
@@ -41,6 +41,8 @@ def test_describe_a_folder(letor, tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     assert sum(part["documents"] for part in found.values()) == len(data.y)
     assert len(found) == 4
+    assert main(["data", "describe", str(tmp_path / "folds")]) == 0
+    assert capsys.readouterr().out.startswith(f"{tmp_path / 'folds'}, fold 1, test\ndocuments  ")
     (tmp_path / "nothing").mkdir()
     assert main(["data", "describe", str(tmp_path / "nothing")]) == 2
     error = capsys.readouterr().err
@@ -139,6 +141,13 @@ def test_folds_rotate_as_letors_do(letor, tmp_path):
     for this, following in zip(ids, [*ids[1:], ids[0]], strict=True):
         assert following["vali"] == this["test"]
         assert this["vali"] < following["train"]
+
+
+@pytest.mark.parametrize("folds", ["2", "13"])
+def test_bad_numbers_of_folds(letor, tmp_path, capsys, folds):
+    assert main(["data", "split", str(letor[0]), str(tmp_path / "x"), "--folds", folds]) == 2
+    assert "--folds must be from 3 to 12" in capsys.readouterr().err
+    assert main(["data", "split", str(letor[0]), str(tmp_path / "y"), "--folds", "3"]) == 0
 
 
 @pytest.mark.parametrize("shares", ["0.5", "0.5,0.6", "a,b", "0.2,0.2,0.2,0.4"])

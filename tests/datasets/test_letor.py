@@ -336,10 +336,15 @@ def test_import_is_light():
 
 
 class TestWriting:
-    @pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.txt.bz2", "a.txt.zst"])
-    def test_reads_back(self, tmp_path, name):
+    @pytest.mark.parametrize(
+        ("name", "opened"),
+        [("a.txt", open), ("a.txt.gz", gzip.open), ("a.txt.bz2", bz2.open), ("a.txt.zst", zstandard.open)],
+    )
+    def test_reads_back(self, tmp_path, name, opened):
         data = make_ranking(10, docs=10, n_features=12, seed=2)
         found = load_letor(write_letor(data, tmp_path / name))
+        with opened(tmp_path / name, "rb") as file:
+            assert file.read().count(b"\n") == len(data)
         for field in ("X", "y", "qid"):
             np.testing.assert_array_equal(getattr(found, field), getattr(data, field))
 
