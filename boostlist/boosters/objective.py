@@ -40,6 +40,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -164,28 +165,28 @@ class BoundObjective:
     def __call__(self, scores: AnyArray) -> tuple[AnyArray, AnyArray]:
         """Return gradient and Hessian diagonal in float32."""
         f = self.bound.queries.scores(scores)
-        gradient, hessian = self._bounded(f)
-        factor: Any = self.objective.scale
+        g, h = self._bounded(f)
         if self.document_weight is not None:
-            factor = factor * self.document_weight
-        gradient *= factor
-        hessian *= factor
-        mean = np.mean(hessian if self.counted is None else hessian[self.counted]) if hessian.size else 0.0
-        np.maximum(hessian, _FLOOR * mean if mean > 0 else 1.0, out=hessian)
+            g, h = g * self.document_weight, h * self.document_weight
+        mean = np.mean(h if self.counted is None else h[self.counted]) if h.size else 0.0
+        gradient, hessian = np.empty(f.size, np.float32), np.ones(f.size, np.float32)
+        np.multiply(g, self.objective.scale, out=gradient)
+        if mean > 0:
+            np.multiply(np.maximum(h, _FLOOR * mean), self.objective.scale, out=hessian)
         for kept in (self.counted, self._sample(f)):
             if kept is not None:
                 gradient *= kept
                 hessian *= kept
-        return gradient.astype(np.float32), hessian.astype(np.float32)
+        return gradient, hessian
 
     def _bounded(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return gradient and diagonal in arrays of their own, each term with a diagonal that bounds its step."""
-        gradient, hessian = np.zeros_like(f), np.zeros_like(f)
+        """Return gradient and diagonal, each term with a diagonal that bounds its step; they may be the loss's own."""
+        terms = []
         for (factor, term), s in zip(self.bound.terms, self.steps, strict=True):
             g, h = term.gradient_hessian(f)
-            gradient += factor * g
-            hessian += factor * (h if np.isscalar(s) and np.isinf(s) else np.maximum(h, np.abs(g) / s))
-        return gradient, hessian
+            h = _at_least(h, g, s)
+            terms.append((g, h) if factor == 1 else (factor * g, factor * h))
+        return terms[0] if len(terms) == 1 else tuple(reduce(np.add, parts) for parts in zip(*terms, strict=True))
 
     def _sample(self, f: FloatArray) -> NDArray[np.bool_] | None:
         """Return which documents this round sees, None for all."""
@@ -196,6 +197,15 @@ class BoundObjective:
         chosen = np.zeros(queries.n_queries, np.bool_)
         chosen[rng.permutation(queries.n_queries)[: math.ceil(share * queries.n_queries)]] = True
         return np.repeat(chosen, queries.sizes)
+
+
+def _at_least(h: FloatArray, g: FloatArray, s: float | FloatArray) -> FloatArray:
+    """Return max(h, |g| / s) in an array of its own, or h itself where s is infinite."""
+    if np.isscalar(s) and np.isinf(s):
+        return h
+    least = np.abs(g)
+    least /= s
+    return np.maximum(h, least, out=least)
 
 
 def automatic_scale(bound: BoundLoss) -> float:
