@@ -20,8 +20,6 @@ def batch_bounds(start: IntArray, rows: int) -> IntArray:
 
     A batch has at least `rows` rows, save the last, and ends with the query that reaches them.
     """
-    if rows < 1:
-        raise ValueError(f"batch_rows must be at least 1, got {rows}")
     bounds = [0]
     while bounds[-1] < start[-1]:
         query = int(np.searchsorted(start, bounds[-1] + rows))

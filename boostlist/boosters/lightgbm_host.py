@@ -133,7 +133,8 @@ def _datasets(job: Job, params: dict[str, Any]) -> list[Any]:
     data_params = {name: value for name, value in params.items() if name != "objective"}
 
     def made(lists: Lists, reference: Any) -> Any:
-        if isinstance(job.objective, str) or job.batch_rows is not None:
+        # To go on from a booster LightGBM scores the raw features, which a data set that is made already has no more.
+        if isinstance(job.objective, str) or job.batch_rows is not None or job.start is not None:
             return _dataset(lists, reference, job.batch_rows, data_params)
         key = (id(lists.X), repr(sorted(item for item in params.items() if item[0] not in _NOT_FOR_BINS)))
         unweighted = Lists(lists.queries.with_weight(None), None, lists.X)

@@ -18,6 +18,7 @@ from boostlist.boosters.hosts import History, Host, Job, TreeParameters, host
 from boostlist.boosters.lists import Lists
 from boostlist.boosters.model_file import Stored, read_model, write_model
 from boostlist.boosters.objective import Objective
+from boostlist.checks import check_whole
 from boostlist.files import FileFormatError
 from boostlist.frames import refuse_infinite, without_qid
 from boostlist.metrics import Metric
@@ -224,6 +225,8 @@ class TreeRanker(RankingEstimator):
             Callbacks of the host's own kind, called after each round: pruning by Optuna, logging by MLflow and so on.
         """
         adapter = host(self.backend)
+        if batch_rows is not None:
+            check_whole("batch_rows", batch_rows, least=1)
         train = self._lists("fit", X, y, qid, group, sample_weight, batched=batch_rows is not None, reset=True)
         adapter.check_parameters(self.host_parameters(), self.n_features_in_)
         valid = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import warnings
 
 import lightgbm as lgb
 import numpy as np
@@ -12,6 +13,7 @@ import xgboost as xgb
 
 from boostlist import Queries, TreeRanker, metrics
 from boostlist.boosters import binding
+from boostlist.boosters.lists import Lists
 from boostlist.levels import Levels
 from boostlist.losses import CsListMLE, ListMLE, Pointwise
 from boostlist.losses.compiled import CompiledLoss
@@ -209,3 +211,29 @@ def test_weights_that_are_all_0_are_refused():
 def test_unusable_data_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_what_weighs_nothing_has_no_share_in_the_floor():
+    labels, weight = np.array([2.0, 0, 1, 0, 0, 3, 1, 0, 0]), np.repeat([0.0, 2.0, 1.0], SIZES)
+    _, diag = CsListMLE()(labels, SCORES, weight, SIZES)
+    _, alone = CsListMLE()(labels[3:].copy(), SCORES[3:], weight[3:], SIZES[1:])
+    assert 0 < diag[-1] < 1e-5  # a list without relevant documents has no curvature of its own
+    np.testing.assert_array_equal(diag[3:], alone)
+
+
+def test_documents_with_weights_of_their_own():
+    weight = np.array([1, 2, 3, 1, 1, 1, 0.5, 2, 0])
+    lists = Lists.of(Queries.from_sizes(LABELS, SIZES, [5.0, 6, 7]), weight)
+    np.testing.assert_array_equal(lists.queries.weight, 1)
+    np.testing.assert_allclose(lists.judged.weight, [2, 3.5 / 4, 1])
+    values = metrics.NDCG(3).per_query(SCORES, lists.queries)
+    assert metrics.NDCG(3)(LABELS, SCORES, weight, SIZES)[1] == pytest.approx(values @ [2, 0.875, 1] / 3.875)
+
+
+def test_only_a_constant_start_is_taken_for_a_base_score():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Pointwise()(SCORES, xgboost_data())
+        Pointwise()(np.zeros(9), xgboost_data())
+    with pytest.warns(UserWarning, match=r"base_score=0\.5"):
+        Pointwise()(np.full(9, 0.5), xgboost_data())

@@ -70,6 +70,7 @@ class TestFiles:
     @pytest.mark.parametrize(
         "forge",
         [
+            lambda note: note.replace('"version": 2', '"version": 1'),
             lambda note: note.replace('"version": 2', '"version": 3'),
             lambda note: note.replace('"parameters"', '"parametres"'),
             lambda note: note.replace('"n_features_in_"', '"n_features"'),
@@ -84,7 +85,13 @@ class TestFiles:
         booster, note = host(backend).from_bytes(path.read_bytes())
         notes = {NOTE: forge(note), CHECKSUM: "00000000"}
         path.write_bytes(model_file._sealed(host(backend).to_bytes(booster, notes, suffix)))
-        with pytest.raises(FileFormatError, match=r"is damaged: |has version 3 of the format"):
+        with pytest.raises(FileFormatError, match=r"is damaged: |has version [13] of the format"):
+            boostlist.load(path)
+
+    def test_a_note_without_its_checksum(self, backend, suffix, tmp_path):
+        path = fitted(backend, n_estimators=2).save(tmp_path / f"model{suffix}")
+        path.write_bytes(path.read_bytes().replace(CHECKSUM.encode(), b"boostlist_checkzum"))
+        with pytest.raises(FileFormatError, match="is damaged: it is not what was written"):
             boostlist.load(path)
 
     def test_a_suffix_that_xgboost_does_not_know(self, backend, suffix, tmp_path):

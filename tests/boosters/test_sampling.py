@@ -26,6 +26,7 @@ def test_a_round_sees_whole_queries_and_nothing_of_others():
     g, h, queries = seen(0.3)
     whole_g, whole_h = ListMLE().objective().bind(QUERIES)(np.zeros(QUERIES.n_documents))
     assert queries.sum() == 30
+    assert seen(0.305)[2].sum() == 31
     rows = np.repeat(queries, QUERIES.sizes)
     np.testing.assert_array_equal(g, np.where(rows, whole_g, 0))
     np.testing.assert_array_equal(h, np.where(rows, whole_h, 0))

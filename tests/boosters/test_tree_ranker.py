@@ -14,8 +14,8 @@ from scipy.sparse import csr_matrix
 
 import boostlist
 from boostlist import Queries, metrics
-from boostlist.boosters import Objective
-from boostlist.boosters.batches import batch_bounds
+from boostlist.boosters import Objective, lightgbm_early_stopping
+from boostlist.boosters.batches import batch_bounds, release
 from boostlist.losses import CsListMLE, ListMLE, PairwiseLogistic, Pointwise, WeightedPL, registry
 from tests.boosters.rankers import TEST, TRAIN, UNTRAINED, both_hosts, fitted, frame, ranker
 
@@ -369,3 +369,63 @@ def test_queries_of_the_metric_are_the_rankers():
     model = fitted()
     expected = metrics.NDCG(10).mean(model.predict(TEST.X), Queries.from_qid(TEST.y, TEST.qid))
     assert model.score(TEST.X, TEST.y, TEST.qid) == expected
+
+
+@pytest.mark.parametrize(("backend", "name"), [("lightgbm", "lambdarank"), ("xgboost", "rank:ndcg")])
+def test_host_objectives_get_query_weights(backend, name):
+    weight = 1.0 + 9 * (np.arange(TRAIN.n_queries) % 2)
+    model = ranker(backend, name).fit(TRAIN.X, TRAIN.y, TRAIN.qid, sample_weight=weight)
+    assert not np.array_equal(model.predict(TEST.X), fitted(backend, name).predict(TEST.X))
+
+
+@both_hosts
+def test_training_to_the_end_keeps_the_best_round_too(backend):
+    model = ranker(backend, n_estimators=15, learning_rate=0.9).fit(
+        TRAIN.X, TRAIN.y, TRAIN.qid, eval_set=[(TEST.X, TEST.y, TEST.qid)], early_stopping_rounds=50
+    )
+    values = model.evals_result_["valid_0"]["ndcg@10"]
+    assert len(values) == 15
+    assert model.n_estimators_ == int(np.argmax(values)) + 1 < 15
+
+
+def test_a_callback_serves_several_trainings():
+    stop = lightgbm_early_stopping(metrics.NDCG(10), 2, data_name="valid_0")
+    rounds = []
+    for _ in range(2):
+        train = lgb.Dataset(TRAIN.X, TRAIN.y, group=TRAIN.queries.sizes)
+        valid = lgb.Dataset(TEST.X, TEST.y, group=TEST.queries.sizes, reference=train)
+        params = {"objective": CsListMLE(), "learning_rate": 0.9, "num_threads": 1, "verbose": -1, "metric": "None"}
+        booster = lgb.train(params, train, 40, valid_sets=[valid], feval=metrics.NDCG(10), callbacks=[stop])
+        rounds.append((booster.best_iteration, booster.current_iteration()))
+    assert rounds[0] == rounds[1]
+
+
+@both_hosts
+def test_err_has_the_largest_grade_of_training_and_validation(backend):
+    y = np.minimum(TEST.y, 1)
+    model = ranker(backend).fit(
+        TRAIN.X,
+        TRAIN.y,
+        TRAIN.qid,
+        eval_set=[(TEST.X, y, TEST.qid)],
+        eval_metric=["err@5", metrics.ERR(3, max_grade=2)],
+    )
+    queries = Queries.from_qid(y, TEST.qid)
+    expected = metrics.ERR(5, max_grade=TRAIN.y.max()).mean(model.predict(TEST.X), queries)
+    assert model.evals_result_["valid_0"]["err@5"][-1] == pytest.approx(expected, abs=1e-6)
+    assert expected < 0.5 * metrics.ERR(5).mean(model.predict(TEST.X), queries)
+
+
+@pytest.mark.parametrize("rows", [0, -3])
+@both_hosts
+def test_batches_of_no_rows(backend, rows):
+    with pytest.raises(ValueError, match=f"batch_rows must be a whole number of at least 1, got {rows}"):
+        ranker(backend).fit(TRAIN.X, TRAIN.y, TRAIN.qid, batch_rows=rows)
+
+
+def test_changes_in_memory_are_not_given_back(tmp_path):
+    (tmp_path / "X").write_bytes(bytes(8 * 4096))
+    changed = np.memmap(tmp_path / "X", np.float64, "c")
+    changed[:] = 7
+    release(changed)
+    np.testing.assert_array_equal(changed, 7)
