@@ -64,6 +64,7 @@ class Study:
 
     def trained(self, name: str, model: str, setting: Setting, seed: int, fold: int) -> Trained:
         """Return what a training gave; fold counts from 0."""
+        seed = seed if _draws(model, setting) else 0
         path = self.results / name / _slug(model) / f"{_slug(_text(setting))}-seed{seed}-fold{fold + 1}.npz"
         if not path.is_file():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -184,6 +185,12 @@ def _spread(scores: Any, queries: Any) -> float:
     query = np.repeat(np.arange(queries.n_queries), queries.sizes)
     means = np.bincount(query, scores) / queries.sizes
     return float(np.sqrt(np.mean((scores - means[query]) ** 2)))
+
+
+def _draws(model: str, setting: Setting) -> bool:
+    """Whether a model is another one under another seed."""
+    random_loss = model.startswith("catboost:") or model == "lightgbm:rank_xendcg"
+    return random_loss or setting.get("extra_trees", False) or setting.get("colsample_bynode", 1.0) < 1
 
 
 def _text(setting: Setting) -> str:
