@@ -89,6 +89,8 @@ _ALL_TREES: Axes = {
     "n_estimators": [1500],
     "early_stopping_rounds": [100],
 }
+# Random thresholds help a host's own objectives too: they get the choice that boostlist's losses get.
+_THRESHOLDS: Axes = {"extra_trees": [False, True]}
 _ZSCORE: Axes = {"features": ["zscore"]}
 _EITHER: Axes = {"features": ["zscore", "query-minmax"]}
 
@@ -102,8 +104,8 @@ _TABLE = (
         loss="objective",
         own=("lambdarank", "rank_xendcg"),
         fixed={"backend": "lightgbm"},
-        small=_TREES,
-        full=_ALL_TREES,
+        small={**_TREES, **_THRESHOLDS},
+        full={**_ALL_TREES, **_THRESHOLDS},
     ),
     Ranker(
         "boostlist.boosters.tree_ranker.TreeRanker",

@@ -20,6 +20,8 @@ from boostlist.rankers import FAMILIES, Kind
 
 DEFAULT = (
     "lightgbm:lambdarank",
+    "ensemble",
+    "lightgbm:pairwise_logistic",
     "lightgbm:cs_listmle",
     "lightgbm:cs_rglist",
     "lightgbm:interval_rank",
@@ -30,7 +32,7 @@ DEFAULT = (
     "kernel:cs_listmle",
     "ranksvm",
 )
-"""The default panel: the headline losses on trees, LightGBM's own LambdaMART, and parametric models."""
+"""The default panel: LightGBM's own LambdaMART, the ensemble, headline losses on trees, and parametric models."""
 
 # What may vary or be fixed besides the parameters of an estimator: how it is trained, and on which features.
 STOPPING = ("early_stopping_rounds",)
