@@ -93,3 +93,9 @@ def test_label_set_makes_shards_agree():
 def test_bad_parameters_are_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_without_a_penalty_and_ties_cs_rglist_is_listmle():
+    queries = Queries.from_sizes([2, 0, 1, 3], [4])
+    f = np.array([0.3, -1, 2, 0.5])
+    assert CsRgList(pcf=1).bind(queries).value(f) == pytest.approx(ListMLE().bind(queries).value(f))
