@@ -97,7 +97,7 @@ lists = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, ma
 @pytest.mark.parametrize(
     ("metric", "definition", "ties"),
     [(*case, ties) for case in DEFINITIONS for ties in TIES if not (ties == "average" and case[0].prefix == "err")],
-    ids=lambda value: value if isinstance(value, str) else repr(value)[:60],
+    ids=lambda value: value if isinstance(value, str) else repr(value) if isinstance(value, metrics.Metric) else "",
 )
 def test_definition(metric, definition, ties):
     metric = dataclasses.replace(metric, ties=ties)
