@@ -52,7 +52,7 @@ def quality(loss: Loss, step: float | str, folder: str) -> np.ndarray:
     values = []
     for fold in find_folds(folder, sparse=False):
         train, vali, test = fold.train, fold.vali, fold.test
-        ranker = TreeRanker(loss.objective(step=step), n_estimators=150, learning_rate=0.1, n_jobs=1)
+        ranker = TreeRanker(loss.objective(step=step), n_estimators=150, learning_rate=0.1, extra_trees=False, n_jobs=1)
         ranker.fit(train.X, train.y, train.qid, eval_set=[(vali.X, vali.y, vali.qid)], early_stopping_rounds=30)
         values.append(metrics.NDCG(10).per_query(ranker.predict(test.X), test.queries))
     return np.concatenate(values)
