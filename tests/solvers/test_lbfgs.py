@@ -11,8 +11,8 @@ from scipy.optimize import minimize, rosen, rosen_der
 from boostlist import Queries
 from boostlist.datasets import make_ranking
 from boostlist.losses import BoundLoss, Pointwise, RankCosine, registry
-from boostlist.solvers import Limits, MatrixDesign, Problem, Reason, follow, lbfgs, minimize_lbfgs
-from boostlist.solvers.lbfgs import _Point, _step
+from boostlist.solvers import Iteration, Limits, MatrixDesign, Problem, Reason, follow, lbfgs, minimize_lbfgs
+from boostlist.solvers.lbfgs import _line_search, _Point, _stalled, _step
 
 
 class Counted:
@@ -74,6 +74,33 @@ def test_the_first_step_has_length_1_at_most():
     tried.clear()
     follow(minimize_lbfgs(lambda w: (1e-6 * float(w @ w), tried.append(w.copy()) or 2e-6 * w), start), Limits(1e-12))
     np.testing.assert_allclose(tried[1], start - 2e-6 * start)
+
+
+@pytest.mark.parametrize("t", [1e-4, 1e-2, 1.0, 30.0])
+@pytest.mark.parametrize(
+    "function", [lambda x: (x**2 / 2, x), lambda x: (np.cosh(x), np.sinh(x)), lambda x: (x**4, 4 * x**3)]
+)
+def test_a_step_meets_wolfes_conditions(function, t):
+    """However short or long the first trial is: F falls by a part of what the slope promises, and flattens."""
+    start = np.array([2.0])
+    F, slope = function(start[0])
+    at = _Point(start, F, np.array([slope]))
+    found = _line_search(lambda w: (function(w[0])[0], np.array([function(w[0])[1]])), at, -at.gradient, t)
+    step = (start[0] - found.w[0]) / slope
+    assert F - 1e-4 * step * slope**2 >= found.F
+    assert -found.gradient[0] * slope >= -0.9 * slope**2
+
+
+def test_a_fit_stalls_where_neither_loss_nor_gradient_falls():
+    def record(norms, losses=()):
+        losses = losses or [1.0] * len(norms)
+        return [Iteration(i, loss, norm, 0.0) for i, (loss, norm) in enumerate(zip(losses, norms, strict=True))]
+
+    assert _stalled(record([1.0] * 21))
+    assert not _stalled(record([1.0] * 20))
+    assert not _stalled(record([1.0] * 20 + [0.4]))  # the gradient has fallen to less than half
+    assert _stalled(record([0.4] + [1.0] * 20))  # but for what was reached before
+    assert not _stalled(record([1.0] * 21, [1.0 - 1e-9 * i for i in range(21)]))
 
 
 def test_where_the_memory_misleads_the_gradient_leads():
