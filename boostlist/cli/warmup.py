@@ -17,6 +17,12 @@ from typing import Any
 
 from boostlist.cli._usage import UsageError
 
+EXAMPLES = """\
+examples:
+  boostlist warmup                     everything, on all cores
+  boostlist warmup --jobs 1            one process, as in a build with little memory
+"""
+
 
 def add_parser(commands: Any) -> None:
     """Declare the arguments."""
@@ -24,6 +30,7 @@ def add_parser(commands: Any) -> None:
         "warmup",
         help="compile everything now, for container images",
         description=__doc__,
+        epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="number of processes; default: all cores")
