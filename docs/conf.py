@@ -60,6 +60,7 @@ autodoc_typehints = "none"
 autodoc_default_options = {"members": True, "inherited-members": False}
 napoleon_use_rtype = False
 napoleon_use_ivar = True
+napoleon_attr_annotations = False
 default_role = "py:obj"
 
 html_theme = "pydata_sphinx_theme"

@@ -48,7 +48,7 @@ from boostlist.losses.base import VALUE, Traits
 from boostlist.losses.compiled import CompiledLoss
 from boostlist.losses.shared_loops import stage_rows
 from boostlist.losses.targets import warn_of_large_weights
-from boostlist.losses.weights import Grades, StageWeights, check_grades, stage_weights
+from boostlist.losses.weights import Grades, StageWeights, check_grades, label_set, stage_weights
 from boostlist.parallel import compiled, longest
 
 if TYPE_CHECKING:
@@ -350,29 +350,40 @@ class CsRgList(PlackettLuce):
     ties
         As for `PlackettLuce`.
     pcf
-        Penalty coefficient >= 1: W_j = pcf^{y_j} / n_{y_j}.
+        Penalty coefficient >= 1: W_j = pcf^{y_j} / n_{y_j}. None is the paper's 3 for grades up to its 2, and beyond
+        9^(1 / y_max), so that the best grade weighs 9 whatever the number of grades; with 3, grade 4 would weigh 81.
+    grades
+        Label set for y_max; None for the labels seen when binding. Give it when shards of a data set must agree.
 
     References
     ----------
     He: Cost-sensitive learning for listwise ranking functions. 2016. Eq. 3.
     """
 
-    pcf: float = 3.0
+    pcf: float | None = None
+    grades: Grades = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (np.isfinite(self.pcf) and self.pcf >= 1):
-            raise ValueError(f"pcf must be finite and >= 1, got {self.pcf}")
+        if self.pcf is not None and not (np.isfinite(self.pcf) and self.pcf >= 1):
+            raise ValueError(f"pcf must be finite and >= 1, or None, got {self.pcf}")
+        object.__setattr__(self, "grades", check_grades(self.grades))
+
+    def base(self, queries: Queries) -> float:
+        """Return pcf for these queries."""
+        if self.pcf is not None:
+            return self.pcf
+        largest = label_set(queries, self.grades).max(initial=0.0)
+        return 3.0 if largest <= 2 else float(9 ** (1 / largest))
 
     def stage_weights(self, queries: Queries) -> FloatArray:
         """Return W = pcf^y / n_y."""
-        levels = queries.levels
+        levels, pcf = queries.levels, self.base(queries)
         with np.errstate(over="ignore"):
-            W = self.pcf**levels.label / levels.sizes
+            W = pcf**levels.label / levels.sizes
         if not np.isfinite(W).all():
             raise ValueError(
-                f"pcf ** y overflows at label {levels.label.max():g} with pcf={self.pcf:g}; "
-                "rescale the labels or lower pcf"
+                f"pcf ** y overflows at label {levels.label.max():g} with pcf={pcf:g}; rescale the labels or lower pcf"
             )
-        warn_of_large_weights(self, self.pcf, levels.label)
+        warn_of_large_weights(self, pcf, levels.label)
         return W

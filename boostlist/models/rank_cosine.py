@@ -163,7 +163,7 @@ class RankCosineRanker(ParametricRanker):
     Attributes
     ----------
     coef_, intercept_
-        The same function as coef_'x + intercept_. The intercept does not change rankings but does change the loss.
+        The same function as ``coef_'x + intercept_``. The intercept does not change rankings but does change the loss.
     stages_
         Feature of each stage.
     alphas_

@@ -82,7 +82,7 @@ def test_label_set_makes_shards_agree():
         (lambda: WeightedPL(grades=(-1, 0, 1)), "grades must be distinct, finite and >= 0"),
         (lambda: WeightedPL(grades=(0, np.inf)), "grades must be distinct, finite and >= 0"),
         (lambda: WeightedPL(grades=()), "grades must be distinct, finite and >= 0"),
-        (lambda: CsRgList().bind(Queries.from_sizes([1000, 0], [2])), "overflows at label 1000"),
+        (lambda: CsRgList(pcf=3).bind(Queries.from_sizes([1000, 0], [2])), "overflows at label 1000"),
         (lambda: WeightedPL(weights="gain").bind(Queries.from_sizes([2000, 0], [2])), 'use gain="linear"'),
         (
             lambda: WeightedPL(weights="gain", gain=(0, 1)).bind(Queries.from_sizes([1.5, 0], [2])),

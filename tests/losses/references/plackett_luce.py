@@ -10,6 +10,7 @@ CASES = [
     ListMLE(),
     ListMLE(ties="order"),
     CsRgList(),
+    CsRgList(grades=(0, 1, 2, 3, 4, 5, 6)),
     CsRgList(pcf=1.5, ties="order"),
     *(WeightedPL(weights=weights) for weights in TABLE_8),
     WeightedPL(weights="gain", gain="linear", grades=(0, 1, 2, 3, 4, 5)),
@@ -25,7 +26,9 @@ def stage_weight(loss, j, y, label_set):
     if isinstance(loss, ListMLE):
         return 1.0
     if isinstance(loss, CsRgList):
-        return loss.pcf ** y[j] / sum(other == y[j] for other in y)
+        y_max = max(loss.grades or label_set)
+        pcf = loss.pcf or (3 if y_max <= 2 else 9 ** (1 / y_max))
+        return pcf ** y[j] / sum(other == y[j] for other in y)
     if loss.weights == "gain":
         y_max = max(loss.grades or label_set)
         return y[j] / (2 * y_max + 1) if loss.gain == "linear" else (2 ** y[j] - 1) / (2 ** (y_max + 1) - 1)
