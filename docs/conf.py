@@ -32,7 +32,7 @@ PUBLIC = (
     "boostlist.solvers",
 )
 # Gallery scripts that start processes or need minutes: shown, not run.
-NOT_RUN = ("dask_cluster", "out_of_core", "letor_end_to_end", "rank_answers")
+NOT_RUN = ("dask_cluster", "out_of_core", "rank_answers")
 
 project = "boostlist"
 author = "The boostlist developers"

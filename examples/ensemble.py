@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import lightgbm as lgb
+import matplotlib.pyplot as plt
 import numpy as np
 
 import boostlist
@@ -19,10 +20,17 @@ train, vali, test = fold.train, fold.vali, fold.test
 ensemble = boostlist.EnsembleRanker(random_state=0)
 ensemble.fit(train.X, train.y, train.qid, eval_set=[(vali.X, vali.y, vali.qid)])
 
+scores = {part.name: part.estimator.score(test.X, test.y, test.qid) for part in ensemble.parts_}
 for part in ensemble.parts_:
-    score = part.estimator.score(test.X, test.y, test.qid)
-    print(f"{part.name:26} {part.estimator.n_estimators_:4} trees  NDCG@10 {score:.4f}")
-print(f"{'ensemble':37}  NDCG@10 {ensemble.score(test.X, test.y, test.qid):.4f}")
+    print(f"{part.name:26} {part.estimator.n_estimators_:4} trees  NDCG@10 {scores[part.name]:.4f}")
+scores["ensemble"] = ensemble.score(test.X, test.y, test.qid)
+print(f"{'ensemble':37}  NDCG@10 {scores['ensemble']:.4f}")
+
+figure, ax = plt.subplots(figsize=(8, 3.5), layout="constrained")
+ax.plot(list(scores.values()), list(scores), "o")
+ax.axvline(scores["ensemble"], linestyle=":")
+ax.set_xlabel("NDCG@10 on the test part")
+plt.show()
 
 # %%
 # All members are trees of one host: one booster has them all, and needs no boostlist to serve.

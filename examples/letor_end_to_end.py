@@ -11,6 +11,7 @@ of leaves and of trees is chosen on the validation part, and the test part is lo
 
 import sys
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import boostlist
@@ -41,3 +42,9 @@ values = np.concatenate(pooled)
 print(
     f"{len(values)} queries: NDCG@10 {values.mean():.4f}, standard error {values.std(ddof=1) / len(values) ** 0.5:.4f}"
 )
+
+figure, ax = plt.subplots(figsize=(8, 3.5), layout="constrained")
+ax.boxplot(pooled, showmeans=True)
+ax.set_xlabel("fold")
+ax.set_ylabel("NDCG@10 of each test query")
+plt.show()
