@@ -51,6 +51,15 @@ class FileFormatError(ValueError):
     """A file that is not what it should be: something else, damaged, or of another version."""
 
 
+def check_version(path: PathLike, found: int, known: int) -> None:
+    """Raise a FileFormatError for a file of another version than the one that is known, and say what to do."""
+    if found != known:
+        remedy = "Upgrade boostlist" if found > known else "It is of an older boostlist: make the file anew"
+        raise FileFormatError(
+            f"{path} has version {found} of the format; this boostlist reads version {known}. {remedy}"
+        )
+
+
 class Kind(NamedTuple):
     """What an archive holds.
 
@@ -210,11 +219,7 @@ def _unpack(path: PathLike, kind: Kind, content: Any, total: str) -> Archive:
     trailer = _TRAILER.search(view[-_LONGEST_TRAILER:].tobytes())
     if trailer is None or trailer[1] != kind.name.encode() or trailer[5] != total.encode():
         raise FileFormatError(damaged)
-    if int(trailer[2]) != kind.version:
-        raise FileFormatError(
-            f"{path} has version {int(trailer[2])} of the format; this boostlist reads version {kind.version}. "
-            "Upgrade boostlist, or write the file anew"
-        )
+    check_version(path, int(trailer[2]), kind.version)
     place, size = int(trailer[3], 16), int(trailer[4], 16)
     try:
         described = json.loads(view[place : place + size].tobytes())

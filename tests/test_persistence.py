@@ -99,6 +99,7 @@ def test_foreign_files_and_versions(saved, tmp_path):
         boostlist.load(tmp_path / "nothing.npz")
     for changes, message in [
         ({"version": 3}, "has version 3 of the format.*Upgrade"),
+        ({"version": 1}, "has version 1 of the format.*older boostlist: make the file anew"),
         ({"model": "os.system"}, "does not know"),
         ({"parameters": {"D": 1}}, "is damaged: its LinearRanker cannot be put together"),
         ({"parameters": {"loss": {"loss": "os.system", "parameters": {}}}}, "cannot be put together"),

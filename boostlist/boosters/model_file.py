@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from boostlist.boosters.hosts import CHECKSUM, NOTE, Backend, host
 from boostlist.boosters.objective import Objective
-from boostlist.files import FileFormatError, PathLike, checksum, open_regular, write
+from boostlist.files import FileFormatError, PathLike, check_version, checksum, open_regular, write
 from boostlist.persistence import BOOSTER_FILES, decode, encode
 
 _VERSION = 2
@@ -83,15 +83,12 @@ def from_bytes(content: bytes, path: PathLike) -> Stored:
     try:
         booster, text = host(backend).from_bytes(content)
         note = json.loads(text or "")
-        version = note["version"]
+        version = int(note["version"])
     except Exception as error:  # each host has its own kind, and a forged note may hold anything
         raise FileFormatError(
             f"{path} is damaged: its {backend} model cannot be read ({str(error).partition(chr(10))[0]})"
         ) from error
-    if version != _VERSION:
-        raise FileFormatError(
-            f"{path} has version {version} of the format; this boostlist reads version {_VERSION}. Upgrade boostlist"
-        )
+    check_version(path, version, _VERSION)
     try:
         parameters, attributes = (
             {name: _decode(value) for name, value in note[part].items()} for part in ("parameters", "attributes")
