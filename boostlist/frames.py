@@ -51,6 +51,8 @@ def without_qid(X: Any) -> Any:
 def to_pandas(frame: nw.DataFrame[Any], names: Sequence[str]) -> pd.DataFrame:
     """Return columns as a data frame of pandas with NumPy's numbers, missing ones as nan, and categories.
 
+    A frame that is just that is returned itself.
+
     Raises
     ------
     ValueError
@@ -61,7 +63,7 @@ def to_pandas(frame: nw.DataFrame[Any], names: Sequence[str]) -> pd.DataFrame:
     native = frame.to_native()
     if not isinstance(native, pd.DataFrame):
         return pd.DataFrame({name: _column(frame.get_column(name)) for name in names}, columns=list(names), copy=False)
-    found = native[list(names)]
+    found = native if list(native.columns) == list(names) else native[list(names)]
     plain = np.dtype | pd.CategoricalDtype | pd.SparseDtype
     foreign = [name for name in names if not isinstance(native[name].dtype, plain)]
     if foreign:

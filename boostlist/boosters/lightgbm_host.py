@@ -138,13 +138,24 @@ def _datasets(job: Job, params: dict[str, Any]) -> list[Any]:
             return _dataset(lists, reference, job.batch_rows, data_params)
         key = (id(lists.X), repr(sorted(item for item in params.items() if item[0] not in _NOT_FOR_BINS)))
         unweighted = Lists(lists.queries.with_weight(None), None, lists.X)
-        return shared(job.train.X, key, lambda: _dataset(unweighted, reference, None, data_params).construct())
+        return shared(job.train.X, key, lambda: _read_only(_dataset(unweighted, reference, None, data_params)))
 
     train_set = made(job.train, None)
     return [
         train_set,
         *(train_set if job.shares_training_data(name) else made(lists, train_set) for name, lists in job.valid.items()),
     ]
+
+
+def _read_only(dataset: Any) -> Any:
+    """Return a data set, made, that trainings in several threads can share.
+
+    To ``lgb.train`` data that is made is constant but for one thing: what it evaluates on gets the names of features
+    that the training data has, by a call outside Python's lock. Both have them already; "auto" leaves them alone.
+    """
+    dataset.construct()
+    dataset.feature_name = "auto"
+    return dataset
 
 
 def train(job: Job) -> Trained:

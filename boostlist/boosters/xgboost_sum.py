@@ -1,8 +1,10 @@
 """Weighted sums of XGBoost's boosters: the trees of all, their leaves multiplied by each booster's factor.
 
 XGBoost writes a model as JSON. A tree's leaf values are `split_conditions` where it has no left child, and a constant
-`base_score` is added to the sum. XGBoost keeps leaves and adds them in float32, so that a sum of a thousand trees is
-the sum of its parts to a few 1e-6 of the scores' spread, and to less than 1e-6 in the mean square.
+`base_score` is added to the sum. XGBoost keeps leaves and adds them in float32, tree by tree. A sum loses least when it
+starts with the smallest terms: half of what it loses in the order of the boosters. Of a thousand trees it is then the
+sum of its parts to a few 1e-6 of the scores' spread, and to less than 1e-6 in the mean square; the parts, which XGBoost
+adds likewise, are not more precise.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ def weighted_sum(boosters: Sequence[Any], factors: Sequence[float]) -> Any:
         base += float(factor) * _base_score(document)
         for tree, share in zip(_model(document)["trees"], _shares(document), strict=True):
             trees.append(_scaled(tree, factor * share))
+    trees.sort(key=_size)
     for i, tree in enumerate(trees):
         tree["id"] = i
     total = documents[0]
@@ -89,6 +92,10 @@ def _like(text: str, value: float) -> str:
 
 def _is_leaf(tree: dict[str, Any]) -> Any:
     return np.asarray(tree["left_children"]) == -1
+
+
+def _size(tree: dict[str, Any]) -> float:
+    return float(np.abs(np.asarray(tree["split_conditions"])[_is_leaf(tree)]).max())
 
 
 def _scaled(tree: dict[str, Any], factor: float) -> dict[str, Any]:

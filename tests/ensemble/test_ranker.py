@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lightgbm as lgb
 import numpy as np
 import pandas as pd
 import pytest
@@ -211,6 +212,24 @@ def test_lightgbm_finds_bins_once_for_all_members_and_bags(monkeypatch):
         )  # fmt: skip
         np.testing.assert_array_equal(alone.predict(TEST.X), part.estimator.predict(TEST.X))
     assert len(made) == 2
+
+
+@pytest.mark.parametrize("frame", [False, True])
+def test_trainings_only_read_what_they_share(frame, monkeypatch):
+    """LightGBM would name the features of validation data anew in every training, in a call that others do not see."""
+    written = []
+    name = lgb.Dataset.set_feature_name
+    monkeypatch.setattr(
+        lgb.Dataset, "set_feature_name", lambda self, names: written.append((id(self), names)) or name(self, names)
+    )
+    train, vali = (data.to_frame().drop(columns="label") if frame else data.X for data in (TRAIN, VALI))
+    qid = () if frame else (VALI.qid,)
+    model = EnsembleRanker([tree(), tree("cs_listmle"), tree("wub")], n_jobs=2)
+    model.fit(train, TRAIN.y, None if frame else TRAIN.qid, eval_set=[(vali, VALI.y, *qid)])
+    made = [who for who, names in written if names != "auto"]
+    assert len(made) == 2 * frame  # once for each data set, when it is made
+    named = model.parts_[2].estimator.booster_.feature_name()
+    assert named == (list(model.feature_names_in_) if frame else [f"Column_{i}" for i in range(10)])
 
 
 def test_progress(capsys):
