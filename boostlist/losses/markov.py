@@ -114,7 +114,7 @@ class WpLL(CompiledLoss):
         levels = queries.levels
         labels = enumerable_label_set(queries, self.grades)
         place = np.searchsorted(labels, levels.label)
-        W = stage_weights(self.weights, queries, self.gain, self.grades)
+        W = stage_weights(self.weights, queries.levels, queries, self.gain, self.grades)
         return WpLLTables(float(self.gamma), len(labels), levels, place, W)
 
 

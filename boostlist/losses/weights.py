@@ -15,6 +15,7 @@ from boostlist.gains import Gain, gains
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray
+    from boostlist.levels import Levels
     from boostlist.queries import Queries
 
 StageWeights = Literal["uniform", "grade", "sqrt_grade", "gain", "reciprocal", "log"]
@@ -86,9 +87,8 @@ def relevance(labels: FloatArray, queries: Queries, gain: Gain, grades: Grades) 
     return gains(labels, gain) / (2 * gains(largest, gain) + 1)
 
 
-def stage_weights(scheme: StageWeights, queries: Queries, gain: Gain, grades: Grades) -> FloatArray:
-    """Return the weight of each level of the queries."""
-    levels = queries.levels
+def stage_weights(scheme: StageWeights, levels: Levels, queries: Queries, gain: Gain, grades: Grades) -> FloatArray:
+    """Return the weight of each of the levels: those of the queries, or another grouping of their documents."""
     match scheme:
         case "uniform":
             return np.ones_like(levels.label)
