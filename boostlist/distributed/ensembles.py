@@ -19,6 +19,7 @@ from boostlist.boosters.lists import Lists
 from boostlist.boosters.tree_ranker import TreeRanker
 from boostlist.distributed.parts import Parts, Split, gather_parts, require_dask
 from boostlist.distributed.training import train
+from boostlist.distributed.watch import GivenUpError
 from boostlist.ensemble import EnsembleRanker
 from boostlist.ensemble.bags import bag_seeds
 from boostlist.ensemble.members import fresh
@@ -53,7 +54,8 @@ def fit_ensemble(
         Parameters; it is not changed. None means ``EnsembleRanker()``. All members must be a `TreeRanker`, and
         ``n_bags`` 1.
     timeout
-        Seconds after which the training of a member is given up; None waits as long as all its workers live.
+        Seconds after which the training of a member is given up; None waits as long as all its workers live. That is an
+        error whatever ``on_error`` says: workers that are still at it would let the next member wait.
 
     Returns
     -------
@@ -86,7 +88,7 @@ def fit_ensemble(
         try:
             fitted = train(client, fresh(member, seed, position), parts, valid, metrics, early_stopping_rounds, timeout)
         except Exception as error:  # whatever a member raises, the message is to say which one it was
-            if model.on_error == "raise":
+            if model.on_error == "raise" or isinstance(error, GivenUpError):
                 raise RuntimeError(f"member {name!r} failed: {first_line(error)}") from error
             results.append(Trained(name, name, 0, None, error=f"{type(error).__name__}: {first_line(error)}"))
             continue

@@ -8,6 +8,8 @@ import pytest
 from distributed import Client, LocalCluster
 
 from boostlist import EnsembleRanker, LinearRanker, distributed, metrics
+from boostlist.distributed import ensembles
+from boostlist.distributed.watch import GivenUpError
 from boostlist.ensemble.weights import fitted_weights
 from boostlist.losses import registry
 from tests.ensemble.data import TEST, TRAIN, VALI, deviation_within, tree
@@ -59,6 +61,17 @@ def test_members_are_trained_on_the_cluster_and_added(client):
     value = distributed.evaluate(client, model, arrays(TEST))
     assert value == pytest.approx(metrics.NDCG(10).mean(model.predict(TEST.X), TEST.queries))
     assert model.merged().num_trees() == sum(part.estimator.n_estimators_ for part in model.parts_)
+
+
+def test_a_training_that_is_given_up_is_not_dropped(client, monkeypatch):
+    """Its workers may be at it still, and the next member would wait for them."""
+
+    def endless(*args):
+        raise GivenUpError("it took more than 1 seconds")
+
+    monkeypatch.setattr(ensembles, "train", endless)
+    with pytest.raises(RuntimeError, match="member 'small' failed: it took more than 1 seconds"):
+        distributed.fit_ensemble(client, arrays(TRAIN), EnsembleRanker(MEMBERS, on_error="drop"))
 
 
 def test_what_a_cluster_does_not_train_is_refused(client):
