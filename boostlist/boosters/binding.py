@@ -28,11 +28,12 @@ _T = TypeVar("_T")
 
 
 class Fields(NamedTuple):
-    """Labels, documents of each query, and weights or None, as the host has them at the moment of a call."""
+    """Labels, documents of each query, weights and positions or None, as the host has them at the moment of a call."""
 
     labels: AnyArray
     sizes: AnyArray
     weight: AnyArray | None
+    position: AnyArray | None = None
 
     def same_as(self, other: Fields) -> bool:
         """Whether both hold equal arrays."""
@@ -43,7 +44,7 @@ class Fields(NamedTuple):
 
     def copy(self) -> Fields:
         """Return copies, which stay as they are when the host's arrays change."""
-        return Fields(self.labels.copy(), self.sizes.copy(), None if self.weight is None else self.weight.copy())
+        return Fields(*(None if array is None else array.copy() for array in self))  # type: ignore[arg-type]
 
 
 class Call(NamedTuple):
@@ -97,7 +98,15 @@ def _read_lightgbm(dataset: Any) -> Fields:
     if sizes is None:
         raise ValueError("the lightgbm.Dataset has no queries; make it with group=[documents of each query, ...]")
     weight = dataset.get_weight()
-    return Fields(np.asarray(dataset.get_label()), sizes, None if weight is None else np.asarray(weight))
+    position = dataset.get_position()
+    if position is None and dataset.used_indices is not None:  # LightGBM does not take positions into a subset
+        whole = dataset.reference.get_position()
+        position = None if whole is None else np.asarray(whole)[dataset.used_indices]
+    return Fields(
+        np.asarray(dataset.get_label()),
+        sizes,
+        *(None if array is None else np.asarray(array) for array in (weight, position)),
+    )
 
 
 def _read_xgboost(dmatrix: Any) -> Fields:
@@ -155,8 +164,8 @@ class _Entry:
 
 def _lists(call: Call) -> Lists:
     _refuse_cut_queries(call.owner)
-    labels, sizes, weight = call.fields
-    return Lists.of(Queries.from_sizes(labels, sizes), weight)
+    labels, sizes, weight, position = call.fields
+    return Lists.of(Queries.from_sizes(labels, sizes), weight, position=position)
 
 
 def _refuse_cut_queries(owner: Any) -> None:

@@ -91,6 +91,7 @@ def _dataset(lists: Lists, reference: Any, batch_rows: int | None, params: dict[
         reference=reference,
         weight=lists.weight_by_document,
         group=lists.queries.sizes,
+        position=None if lists.position is None else lists.position.codes,
         params=params,
         free_raw_data=True,
     )
@@ -161,6 +162,10 @@ def _read_only(dataset: Any) -> Any:
 def train(job: Job) -> Trained:
     """Train with ``lgb.train``."""
     params = parameters(job.tree, job.objective if isinstance(job.objective, str) else None)
+    if job.train.position is not None and isinstance(job.objective, str) and job.objective != "lambdarank":
+        raise ValueError(
+            f"LightGBM's {job.objective} ignores positions; lambdarank and every objective of boostlist heed them"
+        )
     if not isinstance(job.objective, str):
         gradients = job.objective
         # A function and no object: lgb.train copies its parameters deeply, which would copy everything bound.

@@ -9,6 +9,7 @@ import numpy as np
 
 from boostlist._typing import FloatArray
 from boostlist.checks import check_weight
+from boostlist.positions import Positions
 from boostlist.queries import Queries
 
 if TYPE_CHECKING:
@@ -32,30 +33,35 @@ class Lists:
         Weights that differ within a query, or None.
     X
         Features, a row a document; None where the host has them.
+    position
+        Where each document was shown, or None.
     """
 
     queries: Queries
     document_weight: FloatArray | None = None
     X: Any = None
+    position: Positions | None = None
 
     @classmethod
-    def of(cls, queries: Queries, weight: ArrayLike | None = None, X: Any = None) -> Lists:
+    def of(cls, queries: Queries, weight: ArrayLike | None = None, X: Any = None, position: Any = None) -> Lists:
         """Make lists with weights by query or by document; those by document that agree within queries are by query.
 
         Raises
         ------
         ValueError
-            If weights are neither as many as documents nor as queries, or one is negative or not finite.
+            If weights are neither as many as documents nor as queries, or one is negative or not finite; if positions
+            are not as many as documents.
         """
+        shown = None if position is None else Positions.of(position, queries.n_documents)
         if weight is None:
-            return cls(queries, None, X)
+            return cls(queries, None, X, shown)
         weight = check_weight(weight, queries.n_documents, queries.n_queries, "weight")
         if len(weight) == queries.n_queries:
-            return cls(queries.with_weight(weight), None, X)
+            return cls(queries.with_weight(weight), None, X, shown)
         first = weight[queries.start[:-1]]
         if np.array_equal(np.repeat(first, queries.sizes), weight):
-            return cls(queries.with_weight(first), None, X)
-        return cls(queries.with_weight(None), weight, X)
+            return cls(queries.with_weight(first), None, X, shown)
+        return cls(queries.with_weight(None), weight, X, shown)
 
     @property
     def weight_by_document(self) -> FloatArray | None:

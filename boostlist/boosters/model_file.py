@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from boostlist.boosters.hosts import CHECKSUM, NOTE, Backend, host
 from boostlist.boosters.objective import Objective
+from boostlist.boosters.position_bias import PositionBias
 from boostlist.files import FileFormatError, PathLike, check_version, checksum, open_regular, write
 from boostlist.persistence import BOOSTER_FILES, decode, encode
 
@@ -127,8 +128,10 @@ def _backend(content: bytes) -> Backend | None:
 
 
 def _encode(value: Any, what: str) -> Any:
-    if isinstance(value, Objective):
-        return {"objective": {field.name: _encode(getattr(value, field.name), what) for field in fields(value)}}
+    if isinstance(value, Objective | PositionBias):
+        name = "objective" if isinstance(value, Objective) else "position_bias"
+        changed = [field.name for field in fields(value) if getattr(value, field.name) != field.default]
+        return {name: {field: _encode(getattr(value, field), what) for field in changed}}
     if isinstance(value, dict):
         return {"mapping": {str(key): _encode(item, what) for key, item in value.items()}}
     return encode(value, what)
@@ -137,6 +140,14 @@ def _encode(value: Any, what: str) -> Any:
 def _decode(value: Any) -> Any:
     if isinstance(value, dict) and "objective" in value:
         return Objective(**{name: _decode(item) for name, item in value["objective"].items()})
+    if isinstance(value, dict) and "position_bias" in value:
+        parameters = {name: _decode(item) for name, item in value["position_bias"].items()}
+        return PositionBias(**parameters | {"start": [(hashable(p), b) for p, b in parameters.get("start", ())]})
     if isinstance(value, dict) and "mapping" in value:
         return {key: _decode(item) for key, item in value["mapping"].items()}
     return decode(value)
+
+
+def hashable(label: Any) -> Any:
+    """Return the label of a position as it was before it was stored: JSON has lists for tuples."""
+    return tuple(map(hashable, label)) if isinstance(label, list) else label

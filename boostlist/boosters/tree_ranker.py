@@ -16,13 +16,15 @@ from boostlist.boosters.defaults import as_objective, bind_for_trees
 from boostlist.boosters.explanation import leads
 from boostlist.boosters.hosts import History, Host, Job, TreeParameters, host
 from boostlist.boosters.lists import Lists
-from boostlist.boosters.model_file import Stored, read_model, write_model
-from boostlist.boosters.objective import Objective
-from boostlist.checks import check_whole
+from boostlist.boosters.model_file import Stored, hashable, read_model, write_model
+from boostlist.boosters.objective import BoundObjective, Objective
+from boostlist.boosters.position_bias import Debiased
+from boostlist.checks import check_whole, warn
 from boostlist.files import FileFormatError
 from boostlist.frames import refuse_infinite, without_qid
 from boostlist.metrics import Metric
 from boostlist.metrics.names import get_all
+from boostlist.positions import bias_series
 from boostlist.queries import Queries
 from boostlist.ranking_estimator import RankingEstimator, checked_weight
 
@@ -42,8 +44,8 @@ class TreeRanker(RankingEstimator):
     by leaves in either, and the objective is scaled so that the same regularisation bites alike. What the defaults rest
     on is in docs/defaults.md.
 
-    Clicks are taken at face value: position bias is not modelled. Correct the labels or weights beforehand, or use a
-    host's own objective with its own means (``position=`` of LightGBM's Dataset, ``lambdarank_unbiased`` of XGBoost).
+    Labels are taken at face value unless ``fit`` is told where documents were shown: clicks are then freed of position
+    bias, under every loss and in both hosts (docs/clicks.md).
 
     Parameters
     ----------
@@ -99,6 +101,9 @@ class TreeRanker(RankingEstimator):
         Values of each metric after each round, by name of the data (``valid_0``, ...) and of the metric.
     n_estimators_, best_iteration_
         Number of rounds in the booster.
+    position_bias_
+        What a position adds to the score of a document in training, by position; not part of predictions. None if
+        ``fit`` was given no positions.
     feature_importances_
         Share of each feature in the gain of all splits.
     n_features_in_, feature_names_in_
@@ -185,6 +190,7 @@ class TreeRanker(RankingEstimator):
         group: ArrayLike | None = None,
         *,
         sample_weight: ArrayLike | None = None,
+        position: Any = None,
         eval_set: Sequence[tuple[Any, ...]] = (),
         eval_metric: str | Metric | Sequence[str | Metric] = "ndcg@10",
         early_stopping_rounds: int | None = None,
@@ -207,6 +213,9 @@ class TreeRanker(RankingEstimator):
         sample_weight
             Weight of each row, or of each query. Where weights differ within a query they multiply gradient and
             Hessian of their document, as LightGBM has it.
+        position
+            Where each row was shown, as labels of any kind: ranks, strings, tuples, or a data frame of several columns.
+            Each position then has a bias, which is learned beside the trees, `boostlist.boosters.PositionBias`.
         eval_set
             Data to evaluate on after each round: ``(X, y, qid)``, or ``(X, y)`` if X has a column ``qid``. Weights for
             the metric may follow, of queries or rows; with the X of the training itself they say which of its queries
@@ -227,7 +236,9 @@ class TreeRanker(RankingEstimator):
         adapter = host(self.backend)
         if batch_rows is not None:
             check_whole("batch_rows", batch_rows, least=1)
-        train = self._lists("fit", X, y, qid, group, sample_weight, batched=batch_rows is not None, reset=True)
+        train = self._lists(
+            "fit", X, y, qid, group, sample_weight, position, batched=batch_rows is not None, reset=True
+        )
         adapter.check_parameters(self.host_parameters(), self.n_features_in_)
         valid = {
             f"valid_{i}": self._valid_lists(i, entry, batch_rows is not None, (X, train.X))
@@ -239,11 +250,12 @@ class TreeRanker(RankingEstimator):
         tree = self.tree_parameters()
         objective = self.sampled_objective(tree.seed)
         bound = objective if isinstance(objective, str) else bind_for_trees(objective, self.pointwise, train)
+        debiased = self._debiased(bound, train, init_model)
         trained = adapter.train(
             Job(
                 tree=tree,
                 rounds=self.n_estimators,
-                objective=bound,
+                objective=debiased or bound,
                 train=train,
                 valid=valid,
                 metrics=metrics,
@@ -253,9 +265,29 @@ class TreeRanker(RankingEstimator):
                 callbacks=tuple(callbacks),
             )
         )
-        return self.adopt(trained.booster, bound if isinstance(bound, str) else bound.objective, trained.history)
+        bias = None
+        if debiased is not None:
+            before = 0 if init_model is None else adapter.rounds(getattr(init_model, "booster_", init_model))
+            bias = debiased.after(adapter.rounds(trained.booster) - before)
+        return self.adopt(trained.booster, bound if isinstance(bound, str) else bound.objective, trained.history, bias)
 
-    def adopt(self, booster: Any, objective: Objective | str, history: History) -> Self:
+    def _debiased(self, bound: BoundObjective | str, train: Lists, init_model: Any) -> Debiased | None:
+        """Return the gradients freed of position bias, None where there are no positions or the host has its own."""
+        if isinstance(bound, str) or train.position is None:
+            return None
+        rule, known = bound.objective.position_bias, getattr(init_model, "position_bias_", None)
+        if known is not None and not rule.start:
+            rule = replace(rule, start=known)
+        elif init_model is not None and not rule.start:
+            warn(
+                "the biases of positions start at 0, since init_model has none; give those of its training with "
+                "objective=loss.objective(position_bias=...), if it had any"
+            )
+        return Debiased(bound, train.position, rule, self.learning_rate)
+
+    def adopt(
+        self, booster: Any, objective: Objective | str, history: History, position_bias: pd.Series[float] | None = None
+    ) -> Self:
         """Become the ranker of a booster that was trained elsewhere, and return self.
 
         Parameters
@@ -264,10 +296,13 @@ class TreeRanker(RankingEstimator):
             A plain booster of the host ``backend``.
         objective, history
             What it was trained on, and the values of metrics after each round: `objective_` and `evals_result_`.
+        position_bias
+            The biases of positions, if it was trained with any: `position_bias_`.
         """
         self.booster_ = booster
         self.objective_ = objective
         self.evals_result_ = history
+        self.position_bias_ = position_bias
         self.n_estimators_ = self._host.rounds(booster)
         return self
 
@@ -317,6 +352,7 @@ class TreeRanker(RankingEstimator):
         qid: ArrayLike | None,
         group: ArrayLike | None = None,
         weight: ArrayLike | None = None,
+        position: Any = None,
         *,
         batched: bool,
         reset: bool,
@@ -324,7 +360,7 @@ class TreeRanker(RankingEstimator):
         """Read data for `method`, as errors call it; with `reset`, number and names of features are learned from it."""
         queries = self._read_queries(X, y, qid, group, method)
         features = self._mapped(X, reset) if batched else self._checked_features(X, "keep", reset)
-        return Lists.of(queries, None if weight is None else checked_weight(weight, queries), features)
+        return Lists.of(queries, None if weight is None else checked_weight(weight, queries), features, position)
 
     def _valid_lists(self, i: int, entry: tuple[Any, ...], batched: bool, trained: tuple[Any, Any]) -> Lists:
         """Return lists for evaluation; the training data as it was given has the features that were made of it."""
@@ -411,6 +447,8 @@ class TreeRanker(RankingEstimator):
             "objective_": self.objective_,
             "evals_result_": self.evals_result_,
         }
+        if self.position_bias_ is not None:
+            attributes["position_bias_"] = list(self.position_bias_.items())
         return Stored(self.backend, self.booster_, self.get_params(deep=False), attributes)
 
     @classmethod
@@ -433,7 +471,9 @@ class TreeRanker(RankingEstimator):
             ranker.n_features_in_ = attributes["n_features_in_"]
             if attributes["feature_names_in_"] is not None:
                 ranker.feature_names_in_ = np.array(attributes["feature_names_in_"], object)
-            return ranker.adopt(booster, attributes["objective_"], attributes["evals_result_"])
+            bias = attributes.get("position_bias_")
+            biases = None if bias is None else bias_series({hashable(label): value for label, value in bias})
+            return ranker.adopt(booster, attributes["objective_"], attributes["evals_result_"], biases)
         except Exception as error:  # a forged file may hold anything
             raise FileFormatError(f"{path} is damaged: its TreeRanker cannot be put together ({error!r})") from error
 

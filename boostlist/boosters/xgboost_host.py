@@ -150,6 +150,11 @@ def _query_weight(job: Job, lists: Lists) -> FloatArray | None:
 def train(job: Job) -> Trained:
     """Train with ``xgb.train``."""
     params = parameters(job.tree, job.objective if isinstance(job.objective, str) else None)
+    if job.train.position is not None and isinstance(job.objective, str):
+        raise ValueError(
+            f"XGBoost's {job.objective} takes no positions; its parameter lambdarank_unbiased=True takes the order of "
+            "rows for them. Or use an objective of boostlist"
+        )
     if job.batch_rows is None:
         dtrain = _dmatrix(job.train, _query_weight(job, job.train))
         valid = [

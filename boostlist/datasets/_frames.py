@@ -13,24 +13,33 @@ from boostlist.frames import as_frame, to_pandas
 if TYPE_CHECKING:
     import pandas as pd
 
-WEIGHT = "weight"
+WEIGHT, POSITION = "weight", "position"
 
 Categories = Mapping[str, tuple[Any, ...]]
 
 
-def read_frame(frame: Any, qid: str, label: str, weight: str | None, features: Sequence[str] | None) -> dict[str, Any]:
+def read_frame(
+    frame: Any,
+    qid: str,
+    label: str,
+    weight: str | None,
+    features: Sequence[str] | None,
+    position: str | None = None,
+) -> dict[str, Any]:
     """Return the arguments of `RankingData` that a data frame holds; see `RankingData.from_frame`."""
     found = as_frame(frame)
     if found is None:
         raise TypeError(f"expected a data frame, got {type(frame).__name__}")
-    if weight in (features or ()) or (weight == WEIGHT and weight not in found.columns):
-        weight = None
-    taken = (qid, label, *([] if weight is None else [weight]))
+    weight, position = (
+        None if name in (features or ()) or (name == usual and name not in found.columns) else name
+        for name, usual in ((weight, WEIGHT), (position, POSITION))
+    )
+    taken = [name for name in (qid, label, weight, position) if name is not None]
     names = [name for name in found.columns if name not in taken] if features is None else list(features)
     for name in (*taken, *names):
         if name not in found.columns:
             raise ValueError(f"the frame has no column {name!r}; its columns are {', '.join(map(str, found.columns))}")
-    table = to_pandas(found, [*taken[1:], *names])
+    table = to_pandas(found, [*(name for name in (label, weight) if name is not None), *names])
     X, categories = _matrix(table[names])
     ids = found.get_column(qid).to_numpy()
     missing = found.get_column(qid).is_null().to_numpy().nonzero()[0]
@@ -43,6 +52,7 @@ def read_frame(frame: Any, qid: str, label: str, weight: str | None, features: S
         "query_weight": None if weight is None else _query_weight(_numbers(table[weight]), ids, weight),
         "feature_names": tuple(map(str, names)),
         "categories": categories,
+        "position": None if position is None else found.get_column(position).to_numpy(),
     }
 
 

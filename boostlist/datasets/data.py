@@ -11,8 +11,9 @@ import numpy as np
 
 from boostlist._typing import AnyArray, FloatArray, IntArray
 from boostlist.arrays import frozen
-from boostlist.datasets._frames import WEIGHT, Categories, check_categories, make_frame, read_frame
+from boostlist.datasets._frames import POSITION, WEIGHT, Categories, check_categories, make_frame, read_frame
 from boostlist.datasets.normalization import Method, normalized
+from boostlist.positions import Positions
 from boostlist.queries import Queries, query_boundaries
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class RankingData:
         What followed ``#`` on each line of the file, or None.
     categories
         Values of each categorical feature, by its name, or None. X holds their positions, nan where they are missing.
+    position
+        Where each document was shown, if the labels are clicks: labels of any kind; or None.
     """
 
     X: Any
@@ -49,6 +52,7 @@ class RankingData:
     feature_names: tuple[str, ...] | None = None
     comments: AnyArray | None = None
     categories: Categories | None = None
+    position: AnyArray | None = None
 
     def __post_init__(self) -> None:
         X = _matrix(self.X)
@@ -64,10 +68,11 @@ class RankingData:
             if len(names) != X.shape[1] or len(set(names)) != len(names):
                 raise ValueError(f"feature_names must be {X.shape[1]} different names, got {len(names)}")
             checked["feature_names"] = names
-        if self.comments is not None:
-            checked["comments"] = frozen(np.asarray(self.comments, object))
-            if checked["comments"].shape != y.shape:
-                raise ValueError(f"comments has shape {checked['comments'].shape} but X has {X.shape[0]:,} rows")
+        for name, kind in (("comments", object), ("position", None)):
+            if (given := getattr(self, name)) is not None:
+                checked[name] = frozen(np.asarray(given, kind))
+                if checked[name].shape != y.shape:
+                    raise ValueError(f"{name} has shape {checked[name].shape} but X has {X.shape[0]:,} rows")
         if self.categories is not None:
             checked["categories"] = {name: tuple(values) for name, values in self.categories.items()}
             check_categories(X, checked.get("feature_names"), checked["categories"])
@@ -127,7 +132,7 @@ class RankingData:
         return Queries.from_sizes(self.y, np.diff(self._start), self.query_weight)
 
     def lgb_dataset(self, **options: Any) -> Any:
-        """Make a ``lightgbm.Dataset`` with labels, groups, weights (one per document), feature names and categories.
+        """Make a ``lightgbm.Dataset`` with labels, groups, weights (one per document), names, categories, positions.
 
         Parameters
         ----------
@@ -144,6 +149,8 @@ class RankingData:
             given["feature_name"] = list(self.feature_names)
         if self.categories is not None:
             given["categorical_feature"] = list(self.categories)
+        if self.position is not None:
+            given["position"] = Positions.of(self.position, len(self)).codes
         return lgb.Dataset(self.X, **(given | options))
 
     def xgb_dmatrix(self, **options: Any) -> Any:
@@ -173,14 +180,16 @@ class RankingData:
         """Return the features as a data frame, with their names and categories."""
         return make_frame(self.X.toarray() if self.is_sparse else self.X, self.names, self.categories)
 
-    def to_frame(self, qid: str = "qid", label: str = "label", weight: str = WEIGHT) -> pd.DataFrame:
-        """Return a data frame with the columns qid, label and, if queries have weights, weight, then the features."""
-        columns = {qid: self.qid, label: self.y}
+    def to_frame(
+        self, qid: str = "qid", label: str = "label", weight: str = WEIGHT, position: str = POSITION
+    ) -> pd.DataFrame:
+        """Return a data frame with the columns qid, label, position and weight if there are any, then the features."""
+        columns = {qid: self.qid, label: self.y} | ({} if self.position is None else {position: self.position})
         if self.query_weight is not None:
             columns[weight] = np.repeat(self.query_weight, np.diff(self._start))
         taken = set(columns) & set(self.names)
         if taken:
-            raise ValueError(f"a feature is named {min(taken)!r} too; give other names for qid=, label= or weight=")
+            raise ValueError(f"a feature is named {min(taken)!r} too; give other names for qid=, label= and so on")
         frame = self.feature_frame()
         for place, (name, values) in enumerate(columns.items()):
             frame.insert(place, name, values)
@@ -194,6 +203,7 @@ class RankingData:
         label: str = "label",
         features: Sequence[str] | None = None,
         weight: str | None = WEIGHT,
+        position: str | None = POSITION,
     ) -> RankingData:
         """Make ranking data from a data frame of pandas, polars, pyarrow or another library that narwhals knows.
 
@@ -208,6 +218,8 @@ class RankingData:
         weight
             Name of the column with the weight of the query, the same in all its rows. A column ``weight`` is one unless
             `features` names it; None makes it a feature.
+        position
+            Name of the column that says where the document was shown, likewise.
 
         Raises
         ------
@@ -215,7 +227,7 @@ class RankingData:
             If a column is not there, or neither number nor category, or weights differ within a query; the message
             names it.
         """
-        return cls(**read_frame(frame, qid, label, weight, features)).grouped()
+        return cls(**read_frame(frame, qid, label, weight, features, position)).grouped()
 
     @classmethod
     def concat(cls, parts: Sequence[RankingData]) -> RankingData:
@@ -245,7 +257,7 @@ class RankingData:
         qid = joined("qid")
         if _count(qid) != sum(part.n_queries for part in parts):
             raise ValueError("a query occurs in more than one of the data sets")
-        optional = {name: joined(name) for name in ("query_weight", "comments")}
+        optional = {name: joined(name) for name in ("query_weight", "comments", "position")}
         return cls(X, joined("y"), qid, feature_names=first.feature_names, categories=first.categories, **optional)
 
     def grouped(self) -> RankingData:
@@ -288,8 +300,8 @@ class RankingData:
         return self._rows(rows, weight)
 
     def _rows(self, rows: IntArray, weight: FloatArray | None) -> RankingData:
-        comments = None if self.comments is None else self.comments[rows]
-        return replace(self, X=self.X[rows], y=self.y[rows], qid=self.qid[rows], query_weight=weight, comments=comments)
+        kept = {name: None if (a := getattr(self, name)) is None else a[rows] for name in ("comments", "position")}
+        return replace(self, X=self.X[rows], y=self.y[rows], qid=self.qid[rows], query_weight=weight, **kept)
 
     def split(self, *shares: float, seed: int | None = 0) -> tuple[RankingData, ...]:
         """Split by query.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Literal
 
+from boostlist.datasets._comments import positions
 from boostlist.datasets._reader import LetorOptions, read
 from boostlist.datasets._sources import Source
 from boostlist.datasets.data import RankingData
@@ -46,7 +48,8 @@ def load_letor(
     absent
         What a feature that a line does not mention stands for: 0, as SVMlight has it, or nan.
     comments
-        Whether to keep what follows ``#`` on each line (document ids, in LETOR).
+        Whether to keep what follows ``#`` on each line (document ids, in LETOR). Where every line tells the position at
+        which its document was shown, ``# position = 3``, the data has positions.
     sort
         Whether to bring the documents of a query together where they are scattered; queries then stand in order of
         their first document, documents in file order. Without it scattered queries are an error.
@@ -93,5 +96,11 @@ def load_letor(
     if cache:
         from boostlist.datasets.cache import cached
 
-        return cached(sources, options, lambda: read(sources, options), mapped=cache == "map")
-    return read(sources, options)
+        return _placed(cached(sources, options, lambda: read(sources, options), mapped=cache == "map"))
+    return _placed(read(sources, options))
+
+
+def _placed(data: RankingData) -> RankingData:
+    """Return the data with the positions that its comments tell."""
+    shown = None if data.comments is None else positions(data.comments)
+    return data if shown is None else replace(data, position=shown)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from boostlist.checks import warn
+from boostlist.datasets._comments import with_position
 from boostlist.datasets._sources import create_text
 from boostlist.datasets.data import RankingData
 from boostlist.files import PathLike
@@ -19,8 +20,8 @@ _BUFFER_BYTES = 4 << 20
 def write_letor(data: RankingData | Iterable[RankingData], path: PathLike, *, zero_based: bool = False) -> Path:
     """Write ranking data as LETOR text.
 
-    The numbers read back as the same numbers; missing values are written NULL. The file appears under its name only
-    when it is complete.
+    The numbers read back as the same numbers; missing values are written NULL. Positions are part of the comment:
+    ``# position = 3``. The file appears under its name only when it is complete.
 
     Parameters
     ----------
@@ -39,8 +40,8 @@ def write_letor(data: RankingData | Iterable[RankingData], path: PathLike, *, ze
     Raises
     ------
     ValueError
-        If query ids are not whole numbers >= 0, a number is infinite, a feature is categorical, or a comment has a line
-        feed or NUL byte in it.
+        If query ids are not whole numbers >= 0, a number is infinite, a feature is categorical, a comment has a line
+        feed or NUL byte in it, or a position white space.
     """
     path = Path(path)
     with create_text(path) as file:
@@ -84,7 +85,8 @@ def _texts(data: RankingData, base: int) -> Iterable[bytes]:
         )
         if stop > first:
             text = out[: ends[stop - 1] + 1].tobytes()
-            yield text if data.comments is None else b"".join(_commented(text.splitlines(), data, first))
+            plain = data.comments is None and data.position is None
+            yield text if plain else b"".join(_commented(text.splitlines(), data, first))
         if by_number:
             yield b"".join(_commented([_slow_line(data, stop, base)], data, stop))
             stop += 1
@@ -93,7 +95,10 @@ def _texts(data: RankingData, base: int) -> Iterable[bytes]:
 
 def _commented(lines: list[bytes], data: RankingData, first: int) -> Iterable[bytes]:
     for i, line in enumerate(lines, first):
-        comment = b"" if data.comments is None else str(data.comments[i]).encode("utf-8", "surrogateescape")
+        words = "" if data.comments is None else str(data.comments[i])
+        if data.position is not None:
+            words = with_position(words, data.position[i])
+        comment = words.encode("utf-8", "surrogateescape")
         if b"\n" in comment or b"\0" in comment:
             raise ValueError(f"the comment of document {i} has a line feed or NUL byte in it")
         yield line + (b" # " + comment if comment else b"") + b"\n"
