@@ -125,6 +125,44 @@ def test_data_sets_can_be_collected(data):
     assert len(binding._entries) == known
 
 
+class Owner:
+    """All that the cache asks of a data set: that it can be referred to weakly."""
+
+
+def bound_to(owner, bind=lambda lists: object(), labels=LABELS):
+    return binding.bound_once(binding.Call(SCORES, owner, binding.Fields(labels, SIZES, None)), "key", bind)
+
+
+def test_an_address_that_is_used_again_is_another_data_set():
+    old, new = Owner(), Owner()
+    before = bound_to(old)
+    binding._entries[id(new)] = binding._entries.pop(id(old))
+    after = bound_to(new)
+    assert after is not before
+    binding._entries[id(old)] = binding._entries[id(new)]
+    address = id(old)
+    del old
+    gc.collect()
+    assert binding._entries.pop(address).owner() is new, "the end of the old one is none of its business"
+    assert bound_to(new) is after
+    address = id(new)
+    del new
+    gc.collect()
+    assert address not in binding._entries
+
+
+def test_what_was_bound_to_data_that_changed_meanwhile_is_not_kept():
+    owner, changed = Owner(), LABELS[::-1].copy()
+    during = []
+
+    def slow(lists):
+        during.append(bound_to(owner, labels=changed))  # as another thread would, which finds new labels
+        return "bound to the old labels"
+
+    assert bound_to(owner, slow) == "bound to the old labels"
+    assert bound_to(owner, labels=changed) is during[0]
+
+
 def test_only_the_last_few_losses_are_kept():
     dataset = lightgbm_data()
     for k in range(1, 100):

@@ -39,6 +39,17 @@ def test_fitted_weights_are_the_minimum(columns, seed):
     np.testing.assert_allclose(fitted_weights(Z, queries), minimum(Z, queries), atol=2e-5)
 
 
+@pytest.mark.parametrize(("columns", "seed"), [(4, 12), (4, 42), (6, 12), (6, 20)])
+def test_a_member_that_lost_its_weight_may_get_one_again(columns, seed):
+    """Mixtures of one good score and noise, so that who is needed depends on who else is there."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, 96).astype(float)
+    noise = rng.normal(size=(96, columns - 1))
+    Z = 4 * np.column_stack([y, noise]) @ rng.normal(size=(columns, columns))
+    queries = Queries.from_sizes(y, [8] * 12)
+    np.testing.assert_allclose(fitted_weights(Z, queries), minimum(Z, queries), atol=2e-4)
+
+
 def test_weights_are_zero_where_a_member_is_wrong_and_shrink_to_uniform():
     queries, Z = scores(3, sizes=(8,) * 40)
     y = queries.labels

@@ -109,9 +109,10 @@ def test_a_hessian_that_rounding_made_indefinite_is_shifted_by_as_little(size, l
     gradient = Q @ np.array([0.0, *rng.normal(size=7)])  # nothing along the direction of the error
     problem = Problem(Indefinite((matrix + matrix.T) / 2), Pointwise().bind(Queries.from_sizes([0, 1], [2])), 1.0)
     tries = []
-    monkeypatch.setattr(newton, "cho_factor", lambda H, lower: tries.append(1) or cho_factor(H, lower=lower))
+    monkeypatch.setattr(newton, "cho_factor", lambda H, lower: tries.append(H.copy()) or cho_factor(H, lower=lower))
     p = _cholesky_direction(problem, np.zeros(8), gradient)
     assert len(tries) <= 6
+    assert np.trace(tries[-1] - tries[0]) / 8 <= size * max(20 * -least, 3e-15 if least < 0 else 0)
     exact = -Q[:, 1:] @ ((Q.T @ gradient)[1:] / values[1:])
     across = Q[:, 0] @ p  # what rounding puts along the flat direction is not the matter
     np.testing.assert_allclose(p - across * Q[:, 0], exact, rtol=1e-6, atol=1e-8 * np.abs(exact).max())
