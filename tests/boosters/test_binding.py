@@ -136,13 +136,14 @@ def bound_to(owner, bind=lambda lists: object(), labels=LABELS):
 def test_an_address_that_is_used_again_is_another_data_set():
     old, new = Owner(), Owner()
     before = bound_to(old)
-    binding._entries[id(new)] = binding._entries.pop(id(old))
+    held = binding._entries[id(new)] = binding._entries.pop(id(old))  # as by a thread that is about to bind
     after = bound_to(new)
     assert after is not before
     binding._entries[id(old)] = binding._entries[id(new)]
     address = id(old)
     del old
     gc.collect()
+    assert held.owner() is None
     assert binding._entries.pop(address).owner() is new, "the end of the old one is none of its business"
     assert bound_to(new) is after
     address = id(new)

@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import minimize, minimize_scalar
 
 from boostlist import LinearRanker, Queries
+from boostlist.ensemble.training import Trained, fit_to_scores
 from boostlist.ensemble.weights import fitted_weights, spread
 from boostlist.losses import ListMLE
 from tests.ensemble.data import EVAL, TRAIN, VALI, fitted, tree
@@ -101,3 +102,24 @@ def test_weights_are_fitted_on_what_bags_leave_out():
     Z = Z[counted] / rows.sum(axis=0)[counted, np.newaxis]
     left = TRAIN.select(np.flatnonzero(out.any(axis=0)))
     np.testing.assert_allclose(list(model.weights_.values()), minimum(Z, left.queries), atol=2e-5)
+
+
+def test_a_query_that_a_member_may_not_judge_takes_no_part():
+    """The second member failed on the bag that left the last query out."""
+    rng = np.random.default_rng(0)
+    queries = Queries.from_sizes(rng.integers(0, 3, 80), [8] * 10)
+    Z = queries.labels[:, np.newaxis] + rng.normal(size=(80, 2))
+    out = np.ones((2, 10))
+    out[0, 9] = out[1, 0] = 0
+    judged = [queries.with_weight(weight) for weight in out]
+    kept = [np.repeat(weight, 8) for weight in out]
+    trained = [
+        Trained("a (bag 0)", "a", 0, None, 2.0, kept[0] * Z[:, 0]),
+        Trained("a (bag 1)", "a", 1, None, 3.0, kept[1] * Z[:, 0]),
+        Trained("b (bag 0)", "b", 0, None, 1.0, kept[0] * Z[:, 1]),
+    ]
+    mean = (kept[0] / 2 + kept[1] / 3) / (kept[0] + kept[1]) * Z[:, 0]
+    first = Queries.from_sizes(queries.labels[:72], queries.sizes[:9])
+    expected = minimum(np.column_stack([mean, Z[:, 1]])[:72], first)
+    np.testing.assert_allclose(list(fit_to_scores(trained, judged).values()), expected, atol=2e-5)
+    assert 0.05 < expected[0] < 0.95

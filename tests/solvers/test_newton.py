@@ -10,7 +10,7 @@ from scipy.linalg import cho_factor
 from boostlist import Queries
 from boostlist.datasets import make_ranking
 from boostlist.losses import BoundLoss, CsListMLE, Pointwise, registry
-from boostlist.solvers import SOLVERS, Limits, MatrixDesign, Problem, Reason, follow
+from boostlist.solvers import SOLVERS, Limits, MatrixDesign, Problem, Reason, follow, refusal
 from boostlist.solvers.newton import _cholesky_direction
 
 newton = sys.modules["boostlist.solvers.newton"]  # the package has a function of that name
@@ -43,11 +43,25 @@ def test_a_parabola(name):
 @pytest.mark.parametrize("name", ["newton", "newton-cg", "lbfgs"])
 def test_the_record_has_value_and_gradient_of_the_problem(name):
     problem, _ = ridge()
-    solution = solve(name, problem, np.zeros(6), 0.0, max_iter=1)
+    start = np.linspace(-1, 2, 6)
+    solution = solve(name, problem, start, 0.0, max_iter=1)
     assert solution.convergence.reason in (Reason.ITERATIONS, Reason.ROUNDING)
-    value, gradient = problem.value_gradient(solution.w)
-    assert solution.convergence.iterations[-1].loss == pytest.approx(value)
-    assert solution.convergence.iterations[-1].gradient_norm == pytest.approx(np.linalg.norm(gradient), abs=1e-9)
+    for w, iteration in zip((start, solution.w), solution.convergence.iterations, strict=True):
+        value, gradient = problem.value_gradient(w)
+        assert iteration.loss == pytest.approx(value)
+        assert iteration.gradient_norm == pytest.approx(np.linalg.norm(gradient), abs=1e-8)
+
+
+def test_a_solver_refuses_a_loss_that_lacks_what_it_needs():
+    """RankCosine is not convex; the hinge has no curvature; CsListMLE has all."""
+    for name in SOLVERS:
+        assert refusal(name, CsListMLE()) is None
+        for loss, reason in (
+            ("rank_cosine", "needs a convex loss"),
+            ("pairwise_hinge", "offers no Hessian-vector product"),
+        ):
+            said = refusal(name, registry[loss]())
+            assert said is None if name == "lbfgs" else reason in said
 
 
 def test_a_start_at_the_optimum_takes_no_iteration():
