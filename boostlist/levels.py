@@ -91,13 +91,15 @@ class Levels(NamedTuple):
         over_queries(_sum_below, self.start, self.start, frozen(values), total)
         return total
 
-    def untied(self) -> Levels:
-        """Break ties by row order: every document is a level, and of equal grades the first row counts as the best."""
+    def untied(self, draw: FloatArray | None = None) -> Levels:
+        """Break ties: every document is a level, and of equal grades the first row counts as the best.
+
+        With a draw, a number for each place of `order`, it is the one with the largest number.
+        """
         level = np.repeat(np.arange(len(self.label)), self.sizes)
-        # Mirror each level: its rows ascend, and the first of them must come out on top, that is last.
-        mirrored = self.document[level] + self.document[level + 1] - 1 - np.arange(len(self.order))
+        place = np.lexsort((-np.arange(len(self.order)) if draw is None else draw, level))
         head = np.ones(len(self.order), np.bool_)
-        return self._from_heads(self.rows, self.label[level], self.order[mirrored], head)
+        return self._from_heads(self.rows, self.label[level], self.order[place], head)
 
     def flip(self, values: FloatArray) -> FloatArray:
         """Reverse one value per level within each query."""

@@ -28,6 +28,11 @@ e^R at most. With psi(R) = 2 (e^R - 1 - R) / R^2, over all stages and leaves,
 
 That is negative while rate psi(2 rate s) < 1: at s = 4 up to a rate of 0.33, and both hosts' penalties only shorten d.
 
+Unit Hessian. With ``hessian="unit"`` a tree is fitted to the gradient by least squares and a leaf moves by rate times
+its mean, as functional gradient descent has it (Moon, Smola, Chang, Zheng, *IntervalRank* (2010), algorithm 1). There
+is no bound on steps then, and the scale of the loss counts: with the automatic one the mean of the diagonal at scores
+of 0 is 1, so that rates mean about the same for all losses; with ``scale=1`` the steps are those of the print.
+
 Weights. Query weights multiply the query's loss. Weights that differ within a query multiply gradient and diagonal of
 their document, as in the hosts' own ranking objectives; that is not the gradient of any function. What weighs nothing
 adds nothing to a leaf, neither gradient nor Hessian.
@@ -49,8 +54,8 @@ from boostlist._typing import AnyArray, FloatArray
 from boostlist.boosters.binding import Call, bound_once, is_instance, read_call
 from boostlist.boosters.lists import NO_WEIGHT, Lists
 from boostlist.boosters.position_bias import DEFAULT_RULE, Debiased, PositionBias, of_training
-from boostlist.checks import check_whole, warn
-from boostlist.losses.base import BoundLoss, Loss
+from boostlist.checks import check_choice, check_whole, warn
+from boostlist.losses.base import BoundLoss, Hessian, Loss
 from boostlist.losses.draws import key_of
 from boostlist.positions import Positions
 from boostlist.queries import Queries
@@ -81,6 +86,8 @@ class Objective:
     step
         Largest step of a leaf before the learning rate, in units of the scores, for the loss and every term of a sum;
         ``inf`` for none, ``"auto"`` for what each of them declares.
+    hessian
+        ``"loss"`` for the diagonal of the loss; ``"unit"`` for 1, or the weight where there are weights.
     subsample_queries
         Share of the queries that each round sees.
     seed
@@ -92,6 +99,7 @@ class Objective:
     loss: Loss
     scale: float | Literal["auto"] = "auto"
     step: float | Literal["auto"] = "auto"
+    hessian: Hessian = "loss"
     subsample_queries: float = 1.0
     seed: int = 0
     position_bias: PositionBias = DEFAULT_RULE
@@ -103,6 +111,9 @@ class Objective:
             raise ValueError(f'scale must be a finite number > 0 or "auto", got {self.scale}')
         if self.step != "auto" and not self.step > 0:
             raise ValueError(f'step must be a number > 0, inf for no bound, or "auto", got {self.step}')
+        check_choice("hessian", self.hessian, Hessian)
+        if self.hessian == "unit" and self.step != "auto":
+            raise ValueError('step bounds Newton steps, and hessian="unit" takes none: leave it out')
         if not 0 < self.subsample_queries <= 1:
             raise ValueError(f"subsample_queries must be above 0 and at most 1, got {self.subsample_queries}")
         check_whole("seed", self.seed, least=0)
@@ -176,14 +187,15 @@ class BoundObjective:
     def __call__(self, scores: AnyArray) -> tuple[AnyArray, AnyArray]:
         """Return gradient and Hessian diagonal in float32."""
         f = self.bound.queries.scores(scores)
-        g, h = self._bounded(f)
+        unit = self.objective.hessian == "unit"
+        g, h = self._with_unit_hessian(f) if unit else self._bounded(f)
         if self.document_weight is not None:
             g, h = g * self.document_weight, h * self.document_weight
         mean = np.mean(h if self.counted is None else h[self.counted]) if h.size else 0.0
         gradient, hessian = np.empty(f.size, np.float32), np.ones(f.size, np.float32)
         np.multiply(g, self.objective.scale, out=gradient)
         if mean > 0:
-            np.multiply(np.maximum(h, _FLOOR * mean), self.objective.scale, out=hessian)
+            np.multiply(np.maximum(h, _FLOOR * mean), 1.0 if unit else self.objective.scale, out=hessian)
         for kept in (self.counted, self._sample(f)):
             if kept is not None:
                 gradient *= kept
@@ -198,6 +210,11 @@ class BoundObjective:
             h = _at_least(h, g, s)
             terms.append((g, h) if factor == 1 else (factor * g, factor * h))
         return terms[0] if len(terms) == 1 else tuple(reduce(np.add, parts) for parts in zip(*terms, strict=True))
+
+    def _with_unit_hessian(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the gradient, and the query weight of each document."""
+        queries = self.bound.queries
+        return self.bound.value_gradient(f)[1], np.repeat(queries.weight, queries.sizes)
 
     def _sample(self, f: FloatArray) -> NDArray[np.bool_] | None:
         """Return which documents this round sees, None for all."""

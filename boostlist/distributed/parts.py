@@ -109,6 +109,24 @@ class Parts:
         """Whether all documents have weight 0."""
         return all(facts.weight == 0 for facts in self.facts)
 
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return sum(facts.queries for facts in self.facts)
+
+    def times(self, client: Any, factor: FloatArray) -> Parts:
+        """Return the same lists with weights multiplied by a factor for each query; features are not copied."""
+        pieces = np.split(factor, np.cumsum([facts.queries for facts in self.facts])[:-1])
+        futures = client.map(_times, self.futures, pieces, pure=False)
+        return Parts(futures, client.gather(client.map(Facts.of, futures, pure=False)))
+
+
+def _times(lists: Lists, factor: FloatArray) -> Lists:
+    queries = lists.queries
+    if lists.document_weight is None:
+        return Lists(queries.with_weight(queries.weight * factor), None, lists.X)
+    return Lists(queries, lists.document_weight * np.repeat(factor, queries.sizes), lists.X)
+
 
 def require_dask() -> None:
     """Raise an ImportError that says how to install Dask, if it is not there."""

@@ -13,6 +13,10 @@ _POLL_SECONDS = 0.5
 _REMEDY = "Fit again on the workers that are left"
 
 
+class GivenUpError(RuntimeError):
+    """A training that nobody waits for any more; workers may still be at it, and do nothing else meanwhile."""
+
+
 def guarded(client: Any, holders: set[str], train: Callable[[], Any], timeout: float | None) -> Any:
     """Run a training, and give up when one of its workers is gone.
 
@@ -37,7 +41,7 @@ def guarded(client: Any, holders: set[str], train: Callable[[], Any], timeout: f
             continue
         _cancel(client, set(client.futures) - known)
         reason = f"the worker {min(lost)} was lost" if lost else f"it took more than {timeout:g} seconds"
-        raise RuntimeError(f"training was given up: {reason}; no model was made. {_REMEDY}")
+        raise GivenUpError(f"training was given up: {reason}; no model was made. {_REMEDY}")
     error = result.exception()
     if error is not None and holders - set(client.ncores()):
         lost_worker = min(holders - set(client.ncores()))

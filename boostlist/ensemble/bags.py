@@ -81,12 +81,16 @@ def bag_seeds(n_bags: int, seed: int | np.random.RandomState | None) -> list[Any
     return [int(random.randint(2**31 - 1)) for _ in range(n_bags)]
 
 
+def drawn_queries(n: int, seed: int) -> FloatArray:
+    """Return how often each of n queries is in a bag."""
+    return np.random.RandomState(seed).multinomial(n, np.full(n, 1 / n)).astype(np.float64)
+
+
 def _bootstrap(number: int, queries: Queries, weight: FloatArray | None, seed: int) -> Bag:
-    n = queries.n_queries
-    drawn = np.random.RandomState(seed).multinomial(n, np.full(n, 1 / n)).astype(np.float64)
+    drawn = drawn_queries(queries.n_queries, seed)
     if weight is None:
         total = drawn
-    elif len(weight) == n:
+    elif len(weight) == queries.n_queries:
         total = drawn * weight
     else:
         total = np.repeat(drawn, queries.sizes) * weight

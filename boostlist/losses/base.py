@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from boostlist.queries import Queries
 
 Curvature = Callable[[int, int, "FloatArray"], "FloatArray"]
+Hessian = Literal["loss", "unit"]
 
 VALUE, GRADIENT, DIAG = 1, 2, 4
 """What a bound loss is asked for, or-ed together; it may compute more where that costs nothing."""
@@ -180,6 +181,7 @@ class Loss(ABC):
         scale: float | Literal["auto"] = "auto",
         *,
         step: float | Literal["auto"] = "auto",
+        hessian: Hessian = "loss",
         subsample_queries: float = 1.0,
         seed: int = 0,
         position_bias: Any = None,
@@ -195,6 +197,9 @@ class Loss(ABC):
         step
             Largest step of a leaf before the learning rate, in units of the scores; in a sum it holds for every term.
             ``inf`` bounds nothing. ``"auto"`` is what the loss declares, `Traits.step`.
+        hessian
+            ``"loss"``: Newton steps, with the diagonal that the loss has. ``"unit"``: functional gradient descent, a
+            leaf moves by the learning rate times its mean gradient, times the scale; no step is bounded.
         subsample_queries
             Share of the queries that each round sees.
         seed
@@ -203,8 +208,15 @@ class Loss(ABC):
             How biases of positions are learned where the data has positions, a `boostlist.boosters.PositionBias`; or
             biases by position to start from, a mapping or a series.
         """
-        settings = {"scale": scale, "step": step, "subsample_queries": subsample_queries, "seed": seed}
-        return plugins.objective(self, **settings, position_bias=position_bias)
+        return plugins.objective(
+            self,
+            scale=scale,
+            step=step,
+            hessian=hessian,
+            subsample_queries=subsample_queries,
+            seed=seed,
+            position_bias=position_bias,
+        )
 
     def __call__(self, a: Any, b: Any, weight: Any = None, group: Any = None) -> tuple[AnyArray, AnyArray]:
         """Serve as a custom objective: ``(preds, Dataset)``, ``(preds, DMatrix)`` or ``(y, preds, weight, group)``."""

@@ -39,10 +39,11 @@ class Outputs(NamedTuple):
 class Stages(NamedTuple):
     """X, with the rows from query `first` on, and what a stage loop makes of it.
 
-    S has a row for each row of X; A and B have one for each level from that query on.
+    S has a row for each row of X; query q owns the rows ``start[q]:start[q + 1]`` of A and B, less ``start[first]``.
     """
 
     first: int
+    start: IntArray
     X: FloatArray
     S: FloatArray
     A: FloatArray
@@ -81,7 +82,7 @@ class CompiledLoss(Loss):
         ``hessp_loop(lists: Lists, f, v, out, tables)``: write H v, weights included; or None.
     stage_loop
         ``stage_loop(lists: Lists, f, stages: Stages, tables)``, or None. It makes X'HX two matrix products where H is
-        diag(D) less an outer product for each of `tables.levels`, each of two means over documents:
+        diag(D) less a sum of outer products of means over documents, as many for a query as `stage_start` says:
 
             X'HX = S'S - A'B - B'A,   S = D^(1/2) X
 
@@ -109,6 +110,11 @@ class CompiledLoss(Loss):
     def idle(self, queries: Queries, tables: Any) -> IntArray:
         """Return the queries that contribute nothing whatever the scores: loops are spared these."""
         return np.empty(0, np.int64)
+
+    def stage_start(self, tables: Any) -> IntArray:
+        """Return where the rows of A and B of each query begin, for `stage_loop`: by default one for each level."""
+        start: IntArray = tables.levels.start
+        return start
 
     def long_loops(self, queries: Queries, tables: Any) -> LongLoops | None:
         """Return loops for lists of `LONG` documents or more, if there are any that scale better."""
@@ -188,13 +194,13 @@ class _BoundLoops(BoundLoss):
         loop = self.loss.stage_loop
         if loop is None:
             return None
-        scores, stage = self.queries.scores(f), self._tables.levels.start
+        scores, stage = self.queries.scores(f), frozen(self.loss.stage_start(self._tables))
 
         def product(lo: int, hi: int, X: FloatArray) -> FloatArray:
             S = np.zeros_like(X)
             A, B = np.zeros((2, stage[hi] - stage[lo], X.shape[1]))
             query = self._active.query[slice(*np.searchsorted(self._active.query, (lo, hi)))]
-            self._over(query, loop, scores, Stages(lo, frozen(X), S, A, B), self._tables)
+            self._over(query, loop, scores, Stages(lo, stage, frozen(X), S, A, B), self._tables)
             cross: FloatArray = A.T @ B
             return np.asarray(S.T @ S - cross - cross.T)
 

@@ -286,7 +286,7 @@ def _cs_listmle_stages(lists, f, stages, tables):  # type: ignore[no-untyped-def
     p, r, m, T = sweep
     for query in lists.query:
         rows = slice(lists.start[query], lists.start[query + 1])
-        X, S, A, B = stage_rows(query, lists, levels, stages)
+        X, S, A, B = stage_rows(query, lists, stages)
         first, last = levels.start[query], levels.start[query + 1]
         begin = document[first]
         scale = lists.weight[query] * tables.kappa[query]

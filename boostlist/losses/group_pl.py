@@ -2,15 +2,15 @@ r"""Group-level Plackett-Luce: the documents of a grade are one object, ranked a
 
 Tran, Phung, Venkatesh, *Learning Rank Functionals* (2011), table 2: with a score s_g for the group of grade g,
 
-    l = sum_g [ log sum_{h <= g} e^{s_h} - s_g ],   s_g = min, max, mean or log-mean-exp of the f_i in g
+    l = sum_g W_g [ log sum_{h <= g} e^{s_h} - s_g ],   s_g = min, max, mean or log-mean-exp of the f_i in g
 
-that is `ListMLE` over groups. Let S_g and D_g be its gradient and Hessian diagonal, and q_i = ds_g / df_i the share of
-a document in its group: 1 / n_g for the mean, softmax within the group for log-mean-exp, and for min and max an equal
-share of the documents at the extreme (all of them at f = 0), which makes a sub-gradient.
+that is `WeightedPL` over groups, in table 6 with W = 1. Let S_g and D_g be its gradient and Hessian diagonal, and
+q_i = ds_g / df_i the share of a document in its group: 1 / n_g for the mean, softmax within the group for log-mean-exp,
+and for min and max an equal share of the documents at the extreme (all of them at f = 0), which makes a sub-gradient.
 
     gradient_i = S_g q_i
     mean:          diag = D_g q_i^2, exact; the only convex one
-    log-mean-exp:  diag = D_g q_i^2 + (S_g + 1) q_i (1 - q_i) = sum over stages of p (1 - p), p = e^{f_i} / (n_g Z),
+    log-mean-exp:  diag = D_g q_i^2 + (S_g + W_g) q_i (1 - q_i) = sum over stages of W p (1 - p), p = e^{f_i} / (n_g Z),
                    which bounds the exact D_g q_i^2 + S_g q_i (1 - q_i); that one can be negative
     min, max:      diag = D_g q_i, the curvature of the extreme documents moving together
 
@@ -27,8 +27,10 @@ import numpy as np
 
 from boostlist.arrays import frozen
 from boostlist.checks import check_choice
+from boostlist.gains import Gain, check_gain
 from boostlist.losses.base import BoundLoss, Loss, Traits
-from boostlist.losses.plackett_luce import ListMLE
+from boostlist.losses.plackett_luce import WeightedPL
+from boostlist.losses.weights import Grades, StageWeights, check_grades
 from boostlist.parallel import compiled, over_queries
 from boostlist.queries import Queries
 
@@ -77,8 +79,8 @@ def _aggregate(lo, hi, start, f, kind, levels, s, share):  # type: ignore[no-unt
 
 
 @compiled
-def _spread(lo, hi, start, weight, kind, levels, S, D, gradient, diag):  # type: ignore[no-untyped-def]
-    """Turn the shares in `gradient` into the gradient, and fill diag; S and D carry the query weights."""
+def _spread(lo, hi, start, kind, levels, W, S, D, gradient, diag):  # type: ignore[no-untyped-def]
+    """Turn the shares in `gradient` into the gradient, and fill diag; W, S and D carry the query weights."""
     order, document = levels.order, levels.document
     for q in range(lo, hi):
         rows = slice(start[q], start[q + 1])
@@ -90,7 +92,7 @@ def _spread(lo, hi, start, weight, kind, levels, S, D, gradient, diag):  # type:
                 if kind == _MEAN:
                     diag_q[order[i]] = D[g] * share * share
                 elif kind == _LOGMEANEXP:
-                    diag_q[order[i]] = D[g] * share * share + max(S[g] + weight[q], 0.0) * share * (1 - share)
+                    diag_q[order[i]] = D[g] * share * share + max(S[g] + W[g], 0.0) * share * (1 - share)
                 else:
                     diag_q[order[i]] = D[g] * share
 
@@ -103,18 +105,31 @@ class GroupPL(Loss):
     ----------
     aggregation
         Score of a group: ``"min"``, ``"max"``, ``"mean"`` or ``"logmeanexp"`` (the paper's geometric mean).
+    weights
+        Weight of a group's stage, table 8 as for `WeightedPL`; the position pi of a group is 1 + the number of better
+        groups.
+    gain
+        Gain in R, for ``weights="gain"``: ``"exp2"``, ``"linear"`` or a table by grade.
+    grades
+        Label set for R; None for the labels seen when binding. Give it when shards of a data set must agree.
 
     References
     ----------
-    Tran, Phung, Venkatesh: Learning rank functionals: an empirical study. 2011. Table 2; results in table 6.
+    Tran, Phung, Venkatesh: Learning rank functionals: an empirical study. 2011. Tables 2 and 8; results in table 6.
     """
 
     aggregation: Aggregation = "logmeanexp"
+    weights: StageWeights = "uniform"
+    gain: Gain = "exp2"
+    grades: Grades = None
 
     family = "Plackett-Luce"
 
     def __post_init__(self) -> None:
         check_choice("aggregation", self.aggregation, Aggregation)
+        check_choice("weights", self.weights, StageWeights)
+        object.__setattr__(self, "gain", check_gain(self.gain))
+        object.__setattr__(self, "grades", check_grades(self.grades))
 
     @property
     def traits(self) -> Traits:
@@ -128,13 +143,15 @@ class GroupPL(Loss):
 
 
 class _BoundGroups(BoundLoss):
-    """`ListMLE` over groups, with scores going in and derivatives coming out through the aggregation."""
+    """`WeightedPL` over groups, with scores going in and derivatives coming out through the aggregation."""
 
     def __init__(self, loss: GroupPL, queries: Queries) -> None:
         super().__init__(loss, queries)
         levels = queries.levels
         groups = Queries(levels.label, levels.start, queries.weight)
-        self._groups = ListMLE().bind(groups)
+        stages = WeightedPL(weights=loss.weights, gain=loss.gain, grades=loss.grades)
+        self._groups = stages.bind(groups)
+        self._W = frozen(np.repeat(queries.weight, np.diff(levels.start)) * stages.stage_weights(groups, groups.levels))
         self._kind = get_args(Aggregation).index(loss.aggregation)
 
     def _aggregated(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -145,8 +162,8 @@ class _BoundGroups(BoundLoss):
         return s, share
 
     def _spread(self, S: FloatArray, D: FloatArray, gradient: FloatArray, diag: FloatArray) -> None:
-        start, weight = self.queries.start, self.queries.weight
-        over_queries(_spread, start, start, weight, self._kind, self.queries.levels, S, D, gradient, diag)
+        start = self.queries.start
+        over_queries(_spread, start, start, self._kind, self.queries.levels, self._W, S, D, gradient, diag)
 
     def evaluate(self, f: FloatArray, need: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         s, gradient = self._aggregated(f)

@@ -21,17 +21,17 @@ lemma 1 has it, does. Eq. 6 adds delta where theorem 5 subtracts it, and its con
 not the same as theorem 5's on adjacent grades; here theorem 5 is the loss.)
 
 On a list of a single grade this loss pulls the scores together. lam1 = 0 drops the order of the grades, lam2 = 0 lets
-intervals be as wide as they like; then l and u are not unique, but value and gradient are.
+intervals be as wide as they like; then l and u are not unique, but value and gradient are. lam1 = inf asks for the
+whole distances, l_{g+1} - u_g >= Delta_g; with lam2 = 0 as well that is eq. 5, the hard margin.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain
 from boostlist.losses.base import DIAG, Traits
 from boostlist.losses.compiled import CompiledLoss
@@ -44,16 +44,13 @@ if TYPE_CHECKING:
     from boostlist.levels import Levels
     from boostlist.queries import Queries
 
-Diag = Literal["exact", "unit"]
-
 
 class Tables(NamedTuple):
-    """The prices; whether diag is 1 + lam3; the levels, with the target of each."""
+    """The prices; the levels, with the target of each."""
 
     lam1: float
     lam2: float
     lam3: float
-    unit: bool
     levels: Levels
     t: FloatArray
 
@@ -78,9 +75,8 @@ def _interval_rank(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
         first, last = levels.start[q], levels.start[q + 1]
         size = stand(fq, first, last, tables, room)
         minimum, _ = solve(first, last, tables, size, room)
-        exact = need & DIAG and not tables.unit
         edge = 0.0
-        if exact:
+        if need & DIAG:
             edge = settle(first, last, tables, size, room)
             hold(2 * (last - first), room.here, joined, C)
         pointwise = 0.0
@@ -91,8 +87,8 @@ def _interval_rank(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
                 off = fq[row] - t[g]
                 pointwise += off * off
                 gradient[row] = weight * (score - min(max(score, x[at]), x[at + 1]) + lam3 * off)
-                own = 1.0
-                if exact:
+                own = 0.0
+                if need & DIAG:
                     node = _node(score, at, x, edge, joined)
                     own = 1 - 1 / C[node] if node >= 0 else 0.0
                 diag[row] = weight * (own + lam3)
@@ -138,7 +134,7 @@ class IntervalRank(CompiledLoss):
     Parameters
     ----------
     lam1
-        Price of grades closer to each other than their targets are, >= 0.
+        Price of grades closer to each other than their targets are, >= 0; ``inf`` allows none that is closer.
     lam2
         Price of the width of a grade's interval, >= 0.
     lam3
@@ -146,21 +142,18 @@ class IntervalRank(CompiledLoss):
     targets
         Target t of a grade: ``"exp2"`` for 2^y - 1, ``"linear"`` for the grade itself, or a table by grade such as the
         paper's ``(0, 0.5, 3, 7, 10)``.
-    diag
-        ``"exact"``: the diagonal of the Hessian. ``"unit"``: 1 + lam3 for every document, an upper bound; boosting is
-        then plain functional gradient descent, as the paper has it.
 
     References
     ----------
     Moon, Smola, Chang, Zheng: IntervalRank: isotonic regression with listwise and pairwise constraints. WSDM 2010.
-    Theorem 5, eq. 11.
+    Theorem 5, eq. 11. With ``lam1=inf, lam2=0`` eq. 5. The paper boosts it with unit Hessian (algorithm 1):
+    ``IntervalRank().objective(hessian="unit")``.
     """
 
     lam1: float = 1.0
     lam2: float = 1.0
     lam3: float = 0.0
     targets: Gain = "exp2"
-    diag: Diag = "exact"
 
     family = "intervals and squared error"
     loop = staticmethod(_interval_rank)
@@ -169,24 +162,17 @@ class IntervalRank(CompiledLoss):
     def __post_init__(self) -> None:
         for name in ("lam1", "lam2", "lam3"):
             price = getattr(self, name)
-            if not (np.isfinite(price) and price >= 0):
-                raise ValueError(f"{name} must be finite and >= 0, got {price}")
-        check_choice("diag", self.diag, Diag)
+            if not price >= 0 or (np.isinf(price) and name != "lam1"):
+                raise ValueError(f"{name} must be {'' if name == 'lam1' else 'finite and '}>= 0, got {price}")
         object.__setattr__(self, "targets", check_gain(self.targets, "targets"))
 
     @property
     def traits(self) -> Traits:
-        """Only the squared error feels the level of the scores; H <= 1 + lam3."""
-        return Traits(
-            diag="majorizer" if self.diag == "unit" else "exact",
-            convex=True,
-            shift_invariant=self.lam3 == 0,
-            hessp=True,
-            cost="n log n",
-        )
+        """Only the squared error feels the level of the scores."""
+        return Traits(diag="exact", convex=True, shift_invariant=self.lam3 == 0, hessp=True, cost="n log n")
 
     def tables(self, queries: Queries) -> Tables:
         """Return the prices, the levels and their targets."""
         prices = float(self.lam1), float(self.lam2), float(self.lam3)
         t = grade_targets(self, queries.levels.label, self.targets)
-        return Tables(*prices, self.diag == "unit", queries.levels, t)
+        return Tables(*prices, queries.levels, t)

@@ -9,16 +9,17 @@ Read x = (l_0, u_0, l_1, u_1, ...) as nodes on a line. A document below l_g or a
 f_i by a spring of stiffness 1. Springs of stiffness k join neighbours: lam2 with rest length 0 within a grade and,
 while two grades are closer than Delta_g, lam1 with rest length Delta_g between them. Where no document and no gap
 changes its mind F is a quadratic, a *piece*, given by the counts of documents at each node and by which gaps press.
+With lam1 = inf gaps have no springs: l_{g+1} - u_g >= Delta_g is a bound, as l_g <= u_g is.
 
 **A piece under l <= u** (`_equilibrium`). Without the bounds the minimum of a piece is the equilibrium of a chain:
 sweep once up and once down, with c the stiffness by which a node and those before it hold on to the ground, and m where
 they would rest. No step subtracts stiffnesses, so nothing cancels. Then join the two nodes of every grade with l_g >
-u_g, solve again, and so on. What was joined stays joined: the forces lambda_g that hold l_g = u_g solve a linear
-complementarity problem with the matrix B K^-1 B', where K is the stiffness matrix and B x = l - u. Since K^-1_ij = a_i
-b_j for i <= j, with a rising and b falling along the chain, its off-diagonal entries (a_l - a_u)(b_l - b_u) are <= 0:
-it is an M-matrix, for which this (Chandrasekaran's method) ends at the solution, with every lambda >= 0, after at most
-as many rounds as there are grades. Nodes that hold on to nothing - there is no document beyond them - move as little as
-they can.
+u_g, and of every bounded gap that is too small, solve again, and so on. What was joined stays joined: the forces lambda
+that hold neighbours at their bounds solve a linear complementarity problem with the matrix B K^-1 B', where K is the
+stiffness matrix and B x = l - u. Since K^-1_ij = a_i b_j for i <= j, with a rising and b falling along the chain, its
+off-diagonal entries (a_l - a_u)(b_l - b_u) are <= 0: it is an M-matrix, for which this (Chandrasekaran's method) ends
+at the solution, with every lambda >= 0, after at most as many rounds as there are bounds. Nodes that hold on to nothing
+- there is no document beyond them - move as little as they can.
 
 **Newton's method over pieces** (`solve`). From x go to y, the minimum under l <= u of a piece that contains x. The
 segment from x to y stays within the bounds and F falls along it at first; if y is too far, stop before F rises. It
@@ -117,6 +118,7 @@ def measure(x, piece, first, last, tables, room):  # type: ignore[no-untyped-def
     f, rest, lam1, lam2, document = room.f, room.rest, tables.lam1, tables.lam2, tables.levels.document
     begin = document[first]
     total = 0.0
+    soft = not np.isinf(lam1)
     for g in range(last - first):
         low, high = document[first + g] - begin, document[first + g + 1] - begin
         l_g, u_g = x[2 * g], x[2 * g + 1]
@@ -137,7 +139,7 @@ def measure(x, piece, first, last, tables, room):  # type: ignore[no-untyped-def
         piece[_K, 2 * g] = lam2
         piece[_K, 2 * g + 1] = 0.0
         total += squares + lam2 * (u_g - l_g) ** 2
-        if first + g + 1 < last:
+        if first + g + 1 < last and soft:
             gap = rest[2 * g + 1] - (x[2 * g + 2] - u_g)
             if gap > 0:
                 piece[_K, 2 * g + 1] = lam1
@@ -147,7 +149,10 @@ def measure(x, piece, first, last, tables, room):  # type: ignore[no-untyped-def
 
 @compiled
 def chain(nodes, x, piece, rest, joined, c, m, y):  # type: ignore[no-untyped-def]
-    """Fill y, the minimum of a piece with joined nodes as one; node i and those before it are tied to m_i by c_i."""
+    """Fill y, the minimum of a piece with joined nodes at rest length.
+
+    Node i and those before it are tied to m_i by c_i.
+    """
     e = t = 0.0
     loose = 0
     for i in range(nodes):
@@ -160,7 +165,7 @@ def chain(nodes, x, piece, rest, joined, c, m, y):  # type: ignore[no-untyped-de
             loose += 1
         k = piece[_K, i]
         if joined[i]:
-            e, t = c[i], m[i]
+            e, t = c[i], m[i] + rest[i]
         elif k > 0:
             e, t = c[i] * k / (c[i] + k), m[i] + rest[i]
         else:
@@ -170,7 +175,7 @@ def chain(nodes, x, piece, rest, joined, c, m, y):  # type: ignore[no-untyped-de
     for i in range(nodes - 2, -1, -1):
         k = piece[_K, i]
         if joined[i]:
-            y[i] = y[i + 1]
+            y[i] = y[i + 1] - rest[i]
         elif k > 0:
             y[i] = m[i] + k * (y[i + 1] - rest[i] - m[i]) / (c[i] + k)
         else:
@@ -178,16 +183,16 @@ def chain(nodes, x, piece, rest, joined, c, m, y):  # type: ignore[no-untyped-de
 
 
 @compiled
-def _equilibrium(nodes, x, piece, rest, joined, c, m, y):  # type: ignore[no-untyped-def]
-    """Fill y, the minimum of a piece under l <= u."""
+def _equilibrium(nodes, x, piece, rest, hard, joined, c, m, y):  # type: ignore[no-untyped-def]
+    """Fill y, the minimum of a piece under l <= u and, if they are hard, bounds on the gaps."""
     for i in range(nodes):
         joined[i] = False
     crossed = True
     while crossed:
         chain(nodes, x, piece, rest, joined, c, m, y)
         crossed = False
-        for i in range(0, nodes, 2):
-            if y[i] > y[i + 1]:
+        for i in range(0, nodes - 1, 1 if hard else 2):
+            if y[i] + rest[i] > y[i + 1] and not joined[i]:
                 joined[i] = crossed = True
 
 
@@ -214,13 +219,27 @@ def _slope(nodes, x, piece, rest, a, b):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _left_over(nodes, x, piece, rest, stiffness):  # type: ignore[no-untyped-def]
-    """Largest force over stiffness that is not balanced by a bound: 0 at the minimum."""
-    worst = 0.0
-    for i in range(0, nodes, 2):
-        lower, upper = force(i, nodes, x, piece, rest), force(i + 1, nodes, x, piece, rest)
-        left = max(abs(lower), abs(upper)) if x[i] < x[i + 1] else max(abs(lower + upper), lower)
-        worst = max(worst, left / stiffness[i])
+def _at_bound(i, nodes, x, rest, hard, edge):  # type: ignore[no-untyped-def]
+    """Whether node i is at its bound to the next: the other end of its interval or, if gaps are hard, the next one."""
+    if i % 2 == 0:
+        return x[i] >= x[i + 1]
+    return hard and i + 1 < nodes and x[i + 1] - x[i] - rest[i] <= edge
+
+
+@compiled
+def _left_over(nodes, x, piece, rest, hard, stiffness, size):  # type: ignore[no-untyped-def]
+    """Largest force over stiffness that is not balanced by a bound: 0 at the minimum.
+
+    Along a run of nodes at their bounds forces add up; what has come together must press on, and nothing be left.
+    """
+    worst = total = stiff = 0.0
+    for i in range(nodes):
+        total += force(i, nodes, x, piece, rest)
+        stiff += stiffness[i - i % 2]
+        held = _at_bound(i, nodes, x, rest, hard, _EXACT * size)
+        worst = max(worst, (total if held else abs(total)) / stiff)
+        if not held:
+            total = stiff = 0.0
     return worst
 
 
@@ -237,10 +256,11 @@ def stand(f, first, last, tables, room):  # type: ignore[no-untyped-def]
     """Gather the scores f of a query by grade, put nodes at the means of their grades, return the size of it all.
 
     Differences of scores are what counts; relative to a score of the list they keep their digits. So does the mean
-    relative to a score of the grade: where all scores of a grade are equal it is that score.
+    relative to a score of the grade: where all scores of a grade are equal it is that score. Hard gaps move nodes up.
     """
     order, document, t = tables.levels.order, tables.levels.document, tables.t
     sorted_f, x, rest, stiffness = room.f, room.x, room.rest, room.stiffness
+    hard = np.isinf(tables.lam1)
     origin = f[order[document[first]]]
     size = 0.0
     for g in range(last - first):
@@ -251,11 +271,14 @@ def stand(f, first, last, tables, room):  # type: ignore[no-untyped-def]
             sorted_f[i - document[first]] = score
             total += score - head
             size = max(size, abs(score))
-        x[2 * g] = x[2 * g + 1] = head + total / (high - low)
+        start = head + total / (high - low)
+        if hard and g > 0:
+            start = max(start, x[2 * g - 1] + rest[2 * g - 1])
+        x[2 * g] = x[2 * g + 1] = start
         rest[2 * g] = rest[2 * g + 1] = 0.0
         if first + g + 1 < last:
             rest[2 * g + 1] = t[first + g + 1] - t[first + g]
-        stiffness[2 * g] = high - low + 2 * tables.lam1 + tables.lam2
+        stiffness[2 * g] = high - low + (0.0 if hard else 2 * tables.lam1) + tables.lam2
     return size + (t[last - 1] - t[first])
 
 
@@ -266,13 +289,13 @@ def solve(first, last, tables, size, room):  # type: ignore[no-untyped-def]
     `stand` makes the start, and returns the size of scores and targets, for what counts as rounding error.
     """
     _, x, here, joined, rest, stiffness, y, there, z, c, m = room
-    nodes = 2 * (last - first)
+    nodes, hard = 2 * (last - first), np.isinf(tables.lam1)
     F = measure(x, here, first, last, tables, room)
     left = np.inf
     for step in range(_STEPS * (nodes + 10)):
-        _equilibrium(nodes, x, here, rest, joined, c, m, y)
+        _equilibrium(nodes, x, here, rest, hard, joined, c, m, y)
         F_y = measure(y, there, first, last, tables, room)
-        before, left = left, _left_over(nodes, y, there, rest, stiffness)
+        before, left = left, _left_over(nodes, y, there, rest, hard, stiffness, size)
         done = (
             _same_piece(nodes, here, there) or left <= _EXACT * size or (left <= _SMALL * size and left > 0.5 * before)
         )
@@ -312,16 +335,21 @@ def solve(first, last, tables, size, room):  # type: ignore[no-untyped-def]
 def settle(first, last, tables, size, room):  # type: ignore[no-untyped-def]
     """Turn the piece at the minimum into that of the Hessian, and return the margin beyond which a document counts.
 
-    Where a bound l_g = u_g carries a force the nodes are joined. A document at an end of its interval, a gap that has
+    Where a bound carries a force its nodes are joined. A document at an end of its interval, a gap that has
     just closed and a bound without force do not count: there H jumps, and this is the smaller choice.
     """
     f, x, piece, joined, rest, stiffness = room.f, room.x, room.here, room.joined, room.rest, room.stiffness
     document = tables.levels.document
-    nodes = 2 * (last - first)
+    nodes, hard = 2 * (last - first), np.isinf(tables.lam1)
     edge = _EDGE * size
-    for i in range(0, nodes, 2):
-        joined[i] = x[i] >= x[i + 1] and -force(i, nodes, x, piece, rest) > _EDGE * stiffness[i] * size
-        joined[i + 1] = False
+    total = stiff = 0.0
+    for i in range(nodes):
+        total += force(i, nodes, x, piece, rest)
+        stiff += stiffness[i - i % 2]
+        held = _at_bound(i, nodes, x, rest, hard, edge)
+        joined[i] = held and -total > edge * stiff
+        if not held:
+            total = stiff = 0.0
     for g in range(last - first):
         l_g, u_g = x[2 * g], x[2 * g + 1]
         if not joined[2 * g]:

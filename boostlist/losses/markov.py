@@ -33,7 +33,7 @@ grade both losses pull together.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -65,6 +65,27 @@ if TYPE_CHECKING:
 # A larger b is taken for infinite.
 _CONTINUOUS = 999
 
+Coupling = float | Literal["pairs"]
+
+
+def _check_gamma(gamma: Any) -> None:
+    number = isinstance(gamma, int | float | np.number) and not isinstance(gamma, bool)
+    if gamma != "pairs" and not (number and np.isfinite(gamma) and gamma > 0):
+        raise ValueError(f'gamma must be finite and > 0, or "pairs", got {gamma!r}')
+
+
+def _gammas(gamma: Coupling, queries: Queries) -> FloatArray:
+    """Return gamma for each query; 0 for one without pairs."""
+    if gamma == "pairs":
+        return pair_scale("pairs", queries, "exp2", None, tied=True)
+    return np.full(queries.n_queries, float(gamma))
+
+
+def _in_units(step: float, unit: FloatArray, queries: Queries) -> FloatArray:
+    """Return for each document the step in units of 1 / the unit of its query."""
+    by_query = np.divide(step, unit, out=np.full_like(unit, np.inf), where=unit > 0)
+    return np.repeat(by_query, queries.sizes)
+
 
 @dataclass(frozen=True, kw_only=True)
 class WpLL(CompiledLoss):
@@ -75,7 +96,7 @@ class WpLL(CompiledLoss):
     weights
         Table 8, as for `WeightedPL`.
     gamma
-        Strength of the coupling, > 0.
+        Strength of the coupling, > 0, or ``"pairs"`` for one over the number of pairs of the query, as in the paper.
     gain
         Gain in R, for ``weights="gain"``: ``"exp2"``, ``"linear"`` or a table by grade.
     grades
@@ -88,7 +109,7 @@ class WpLL(CompiledLoss):
     """
 
     weights: StageWeights = "reciprocal"
-    gamma: float = 1.0
+    gamma: Coupling = 1.0
     gain: Gain = "exp2"
     grades: Grades = None
 
@@ -99,13 +120,11 @@ class WpLL(CompiledLoss):
 
     def steps(self, queries: Queries) -> FloatArray:
         """Return `Traits.step` in units of 1 / (gamma n): a score enters times gamma a(v), which is up to gamma n."""
-        n = np.repeat(queries.sizes, queries.sizes)
-        return np.asarray(self.traits.step / (self.gamma * n))
+        return _in_units(self.traits.step, _gammas(self.gamma, queries) * queries.sizes, queries)
 
     def __post_init__(self) -> None:
         check_choice("weights", self.weights, StageWeights)
-        if not (np.isfinite(self.gamma) and self.gamma > 0):
-            raise ValueError(f"gamma must be finite and > 0, got {self.gamma}")
+        _check_gamma(self.gamma)
         object.__setattr__(self, "gain", check_gain(self.gain))
         object.__setattr__(self, "grades", check_grades(self.grades))
 
@@ -114,8 +133,8 @@ class WpLL(CompiledLoss):
         levels = queries.levels
         labels = enumerable_label_set(queries, self.grades)
         place = np.searchsorted(labels, levels.label)
-        W = stage_weights(self.weights, queries, self.gain, self.grades)
-        return WpLLTables(float(self.gamma), len(labels), levels, place, W)
+        W = stage_weights(self.weights, queries.levels, queries, self.gain, self.grades)
+        return WpLLTables(_gammas(self.gamma, queries), len(labels), levels, place, W)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +162,7 @@ class WUB(CompiledLoss):
 
     weights: PairWeights = "uniform"
     normalize: Normalizer = "documents"
-    gamma: float | Literal["pairs"] = 1.0
+    gamma: Coupling = 1.0
     gain: Gain = "exp2"
     grades: Grades = None
 
@@ -154,22 +173,12 @@ class WUB(CompiledLoss):
 
     def steps(self, queries: Queries) -> FloatArray:
         """Return `Traits.step` in units of 1 / gamma."""
-        gamma = self._gamma(queries)
-        by_query = np.divide(self.traits.step, gamma, out=np.full_like(gamma, np.inf), where=gamma > 0)
-        return np.repeat(by_query, queries.sizes)
-
-    def _gamma(self, queries: Queries) -> FloatArray:
-        if self.gamma == "pairs":
-            return pair_scale("pairs", queries, self.gain, self.grades, tied=True)
-        return np.full(queries.n_queries, float(self.gamma))
+        return _in_units(self.traits.step, _gammas(self.gamma, queries), queries)
 
     def __post_init__(self) -> None:
         check_choice("weights", self.weights, PairWeights)
         check_choice("normalize", self.normalize, ("documents", "pairs", "dcg", None))
-        if self.gamma != "pairs" and not (
-            isinstance(self.gamma, int | float) and np.isfinite(self.gamma) and self.gamma > 0
-        ):
-            raise ValueError(f'gamma must be finite and > 0, or "pairs", got {self.gamma!r}')
+        _check_gamma(self.gamma)
         object.__setattr__(self, "gain", check_gain(self.gain))
         object.__setattr__(self, "grades", check_grades(self.grades))
 
@@ -177,7 +186,7 @@ class WUB(CompiledLoss):
         """Return b, gamma, kappa and W."""
         b = len(label_set(queries, self.grades)) - 1.0
         kappa = pair_scale(self.normalize, queries, self.gain, self.grades, tied=True)
-        gamma = self._gamma(queries)
+        gamma = _gammas(self.gamma, queries)
         if b > _CONTINUOUS:
             c, factor = 0.0, 2.0
         elif b > 0:

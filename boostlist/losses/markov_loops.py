@@ -37,9 +37,9 @@ _LARGE = 1e100
 
 
 class WpLLTables(NamedTuple):
-    """gamma, |L|; the levels, with the place of each in L and its W."""
+    """gamma by query, |L|; the levels, with the place of each in L and its W."""
 
-    gamma: float
+    gamma: FloatArray
     labels: int
     levels: Levels
     place: IntArray
@@ -66,9 +66,9 @@ def _sum(x):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _margins(x, first, last, tables, a, S):  # type: ignore[no-untyped-def]
+def _margins(x, first, last, gamma, tables, a, S):  # type: ignore[no-untyped-def]
     """Fill gamma a(v) and gamma S(v) for every v of the label set, the scores x being in ascending order of grade."""
-    document, place, gamma = tables.levels.document, tables.place, tables.gamma
+    document, place = tables.levels.document, tables.place
     begin = document[first]
     a[:] = 0.0
     S[:] = 0.0
@@ -152,7 +152,7 @@ def _signed_sums(D, gamma):  # type: ignore[no-untyped-def]
 @compiled
 def wpll(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and diagonal of the weighted pseudo-likelihood."""
-    gamma, labels, levels, place, W = tables
+    gammas, labels, levels, place, W = tables
     document = levels.document
     a, E = np.empty(labels), np.empty(labels * BLOCK)
     S, D, C = np.empty_like(a), np.empty_like(a), np.empty_like(a)
@@ -162,7 +162,7 @@ def wpll(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     mean_, square_, mixed_ = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     lead_, sign_ = np.empty(BLOCK), np.empty(BLOCK)
     for q in lists.query:
-        rows, weight = slice(lists.start[q], lists.start[q + 1]), lists.weight[q]
+        rows, weight, gamma = slice(lists.start[q], lists.start[q + 1]), lists.weight[q], gammas[q]
         gradient, diag, order = out.gradient[rows], out.diag[rows], levels.order[rows]
         begin, size = rows.start, order.size
         first, last = levels.start[q], levels.start[q + 1]
@@ -174,7 +174,7 @@ def wpll(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
         # Only differences count; f[begin] is as good a zero as any.
         for k in range(size):
             scores[k] -= f[begin]
-        _margins(scores, first, last, tables, a, S)
+        _margins(scores, first, last, gamma, tables, a, S)
         D[:] = 0.0
         C[:] = 0.0
         for g in range(first, last):
@@ -228,7 +228,7 @@ def wpll(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
 @compiled
 def wpll_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
     """Hessian-vector product of the weighted pseudo-likelihood."""
-    gamma, labels, levels, place, W = tables
+    gammas, labels, levels, place, W = tables
     document = levels.document
     a, E = np.empty(labels), np.empty(labels * BLOCK)
     S, dS, D = np.empty_like(a), np.empty_like(a), np.empty_like(a)
@@ -243,8 +243,8 @@ def wpll_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
         for k in range(out_q.size):
             x[k] -= f[begin]
             dx[k] -= v[begin]
-        _margins(dx, first, last, tables, a, dS)
-        _margins(x, first, last, tables, a, S)
+        _margins(dx, first, last, gammas[q], tables, a, dS)
+        _margins(x, first, last, gammas[q], tables, a, S)
         D[:] = 0.0
         for g in range(first, last):
             y = place[g]
@@ -262,7 +262,7 @@ def wpll_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
                         own += change * (a[u] - a[y])
                         D[u] += change
                     out_q[order[left - begin + k]] = own
-        _signed_sums(D, gamma)
+        _signed_sums(D, gammas[q])
         for g in range(first, last):
             for i in range(document[g] - begin, document[g + 1] - begin):
                 out_q[order[i]] = lists.weight[q] * (out_q[order[i]] - D[place[g]])

@@ -272,7 +272,8 @@ class GBRank(PairwiseSquaredHinge):
 
         l = sum_{y_i > y_j} V_ij (t_i - t_j - d_ij)_+^2 + lam1 sum_{i < j: y_i = y_j} (f_i - f_j)^2
 
-    As printed, V is 1: ``weights="uniform", normalize=None``. Queries of a single grade contribute nothing.
+    As printed, V is 1: ``weights="uniform", normalize=None``. (There the second sum has every tied pair twice, so that
+    lam1 here is twice that of the print.) Of a query of a single grade the second sum is left.
 
     Parameters
     ----------
@@ -298,3 +299,9 @@ class GBRank(PairwiseSquaredHinge):
     def tied_weight(self, queries: Queries) -> FloatArray:
         """Return lam1 for each query."""
         return 0.1 / queries.sizes if self.lam1 is None else np.full(queries.n_queries, float(self.lam1))
+
+    def idle(self, queries: Queries, tables: PairTables | HingeTables) -> IntArray:
+        """Return the queries that have neither ordered nor tied pairs that count."""
+        assert isinstance(tables, HingeTables)
+        tied = tables.levels.sum_by_query((tables.levels.sizes > 1).astype(np.float64)) > 0
+        return np.flatnonzero((tables.kappa == 0) & ~(tied & (tables.lam1 > 0)))

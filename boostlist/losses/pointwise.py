@@ -9,6 +9,9 @@ The best offset w is the mean of f - t, so that Isotonic is the squared error af
 ``Pointwise(centred=True)``; with d = f - t and n documents
 
     l = 1/2 sum_i (d_i - mean d)^2,   gradient_i = d_i - mean d,   H = I - 1 1' / n
+
+Weights W by grade or position make Pointwise an instance of Tran, Phung, Venkatesh, *Learning Rank Functionals* (2011),
+eq. 8: l = 1/2 sum_i W_i (f_i - t_i)^2.
 """
 
 from __future__ import annotations
@@ -17,10 +20,14 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain
 from boostlist.losses.base import Traits
 from boostlist.losses.compiled import CompiledLoss
 from boostlist.losses.targets import grade_targets
+from boostlist.losses.weights import Grades, StageWeights, by_document, check_grades, stage_weights
 from boostlist.parallel import compiled
 
 if TYPE_CHECKING:
@@ -29,17 +36,18 @@ if TYPE_CHECKING:
 
 
 class Tables(NamedTuple):
-    """Whether means are removed, and the target of each document."""
+    """Whether means are removed, and target and weight of each document."""
 
     centred: bool
     t: FloatArray
+    W: FloatArray
 
 
 @compiled
 def _squared_error(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     for q in lists.query:
         rows, weight = slice(lists.start[q], lists.start[q + 1]), lists.weight[q]
-        fq, tq, gradient, diag = f[rows], tables.t[rows], out.gradient[rows], out.diag[rows]
+        fq, tq, W, gradient, diag = f[rows], tables.t[rows], tables.W[rows], out.gradient[rows], out.diag[rows]
         n = fq.size
         mean = 0.0
         if tables.centred:
@@ -49,9 +57,9 @@ def _squared_error(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
         total = 0.0
         for i in range(n):
             d = (fq[i] - tq[i]) - mean
-            total += d * d
-            gradient[i] = weight * d
-            diag[i] = weight * ((n - 1) / n if tables.centred else 1.0)
+            total += W[i] * d * d
+            gradient[i] = weight * W[i] * d
+            diag[i] = weight * ((n - 1) / n if tables.centred else W[i])
         out.value[q] = 0.5 * total
 
 
@@ -59,14 +67,14 @@ def _squared_error(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
 def _squared_error_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
     for q in lists.query:
         rows = slice(lists.start[q], lists.start[q + 1])
-        vq, out_q = v[rows], out[rows]
+        vq, W, out_q = v[rows], tables.W[rows], out[rows]
         mean = 0.0
         if tables.centred:
             for i in range(vq.size):
                 mean += vq[i]
             mean /= vq.size
         for i in range(vq.size):
-            out_q[i] = lists.weight[q] * (vq[i] - mean)
+            out_q[i] = lists.weight[q] * W[i] * (vq[i] - mean)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,9 +107,14 @@ class LeastSquares(CompiledLoss):
     def forgives_offset(self) -> bool:
         """Whether the means of the query are removed."""
 
+    def document_weights(self, queries: Queries) -> FloatArray:
+        """Return W of each document; where means are removed, 1."""
+        return np.ones_like(queries.labels)
+
     def tables(self, queries: Queries) -> Tables:
-        """Return whether means are removed, and t."""
-        return Tables(self.forgives_offset, grade_targets(self, queries.labels, self.targets))
+        """Return whether means are removed, t and W."""
+        t = grade_targets(self, queries.labels, self.targets)
+        return Tables(self.forgives_offset, t, self.document_weights(queries))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,14 +128,38 @@ class Pointwise(LeastSquares):
     centred
         Whether the mean of the query is first removed from scores and from targets; then only differences within a
         query count, as for the other losses, and it is the better companion of a listwise loss.
+    weights
+        Weight of a document by its grade or position, table 8 as for `WeightedPL`; only where nothing is centred.
+    gain
+        Gain in R, for ``weights="gain"``: ``"exp2"``, ``"linear"`` or a table by grade.
+    grades
+        Label set for R; None for the labels seen when binding. Give it when shards of a data set must agree.
 
     References
     ----------
     Moon, Smola, Chang, Zheng: IntervalRank: isotonic regression with listwise and pairwise constraints. WSDM 2010.
     Eq. 11, second term.
+    Tran, Phung, Venkatesh: Learning rank functionals: an empirical study. 2011. Eq. 8, table 8.
     """
 
     centred: bool = False
+    weights: StageWeights = "uniform"
+    gain: Gain = "exp2"
+    grades: Grades = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("weights", self.weights, StageWeights)
+        if self.centred and self.weights != "uniform":
+            raise ValueError(f'weights="{self.weights}" go with scores as they are: leave centred=True out')
+        object.__setattr__(self, "gain", check_gain(self.gain))
+        object.__setattr__(self, "grades", check_grades(self.grades))
+
+    def document_weights(self, queries: Queries) -> FloatArray:
+        """Return the weights of table 8."""
+        if self.weights == "uniform":
+            return super().document_weights(queries)
+        return by_document(queries, stage_weights(self.weights, queries.levels, queries, self.gain, self.grades))
 
     @property
     def forgives_offset(self) -> bool:

@@ -30,6 +30,7 @@ import numpy as np
 
 from boostlist.losses.base import Traits
 from boostlist.losses.compiled import CompiledLoss
+from boostlist.losses.weights import by_document
 from boostlist.parallel import compiled, longest
 
 if TYPE_CHECKING:
@@ -174,11 +175,6 @@ class RankCosine(CompiledLoss):
             case "sigmoid":
                 return 1 / (1 + np.exp(-y))
             case "position":
-                psi = np.empty_like(y)
-                # The best documents have position 1.
-                psi[np.repeat(queries.start[:-1], queries.sizes) + levels.order] = np.repeat(
-                    np.exp(1.0 - levels.position), levels.sizes
-                )
-                return psi
+                return by_document(queries, np.exp(1.0 - levels.position))  # the best documents have position 1
             case a, b:
                 return a * y + b

@@ -57,9 +57,9 @@ def pair_sums(first, last, V, X, Y, below, above):  # type: ignore[no-untyped-de
 
 
 @compiled
-def stage_rows(q, lists, levels, stages):  # type: ignore[no-untyped-def]
+def stage_rows(q, lists, stages):  # type: ignore[no-untyped-def]
     """Return the rows of X and S and the stages A and B of query q."""
-    first = stages.first
+    first, start = stages.first, stages.start
     rows = slice(lists.start[q] - lists.start[first], lists.start[q + 1] - lists.start[first])
-    own = slice(levels.start[q] - levels.start[first], levels.start[q + 1] - levels.start[first])
+    own = slice(start[q] - start[first], start[q + 1] - start[first])
     return stages.X[rows], stages.S[rows], stages.A[own], stages.B[own]

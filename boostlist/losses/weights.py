@@ -1,8 +1,8 @@
 """What a grade counts for: label sets, relevance R, the stage weights of table 8 and the pair weights of table 9.
 
 Tran, Phung, Venkatesh, *Learning Rank Functionals: An Empirical Study* (2011), tables 8 and 9. There a document of
-grade y is worth R = (2^y - 1) / 2^|L|; here R = a / (2 a_max + 1) with the gain a, which for a = 2^y - 1 is
-(2^y - 1) / (2^(y_max + 1) - 1): nearly the same for the grades 0, ..., y_max, and below 1 for all others too.
+grade y is worth R = (2^y - 1) / (2^|L| - 1), with |L| grades 0, ..., y_max; here R = a / (2 a_max + 1) with the gain a,
+which for a = 2^y - 1 is (2^y - 1) / (2^(y_max + 1) - 1), the same, and below 1 for all other gains too.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from boostlist.gains import Gain, gains
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray
+    from boostlist.levels import Levels
     from boostlist.queries import Queries
 
 StageWeights = Literal["uniform", "grade", "sqrt_grade", "gain", "reciprocal", "log"]
@@ -86,9 +87,8 @@ def relevance(labels: FloatArray, queries: Queries, gain: Gain, grades: Grades) 
     return gains(labels, gain) / (2 * gains(largest, gain) + 1)
 
 
-def stage_weights(scheme: StageWeights, queries: Queries, gain: Gain, grades: Grades) -> FloatArray:
-    """Return the weight of each level of the queries."""
-    levels = queries.levels
+def stage_weights(scheme: StageWeights, levels: Levels, queries: Queries, gain: Gain, grades: Grades) -> FloatArray:
+    """Return the weight of each of the levels: those of the queries, or another grouping of their documents."""
     match scheme:
         case "uniform":
             return np.ones_like(levels.label)
@@ -102,6 +102,14 @@ def stage_weights(scheme: StageWeights, queries: Queries, gain: Gain, grades: Gr
             return 1 / levels.position
         case "log":
             return 1 / np.log1p(levels.position)
+
+
+def by_document(queries: Queries, by_level: FloatArray) -> FloatArray:
+    """Return what levels have, for each document."""
+    levels = queries.levels
+    values = np.empty_like(queries.labels)
+    values[np.repeat(queries.start[:-1], queries.sizes) + levels.order] = np.repeat(by_level, levels.sizes)
+    return values
 
 
 class Factors(NamedTuple):

@@ -10,7 +10,7 @@ import argparse
 import sys
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from boostlist.datasets import Fold, RankingData, load_folds, sample_folder
+from boostlist.evaluation import significance
 from boostlist.metrics import Metric
 
 Cells = Mapping[str, float]
@@ -37,15 +38,42 @@ class Method:
         Training data -> unfitted estimators to choose from; None for a method that only the paper has.
     paper
         The paper's figures by metric.
+    refine
+        The best of the candidates, fitted -> more of them, for a search in two stages; or None.
     """
 
     name: str
     candidates: Callable[[RankingData], Sequence[Any]] | None
     paper: Cells = field(default_factory=dict)
+    refine: Callable[[Any], Sequence[Any]] | None = None
 
 
-def parse_arguments(description: str) -> argparse.Namespace:
-    """Read the command line: the folder of folds, which of them, and whether only to try the script out."""
+@dataclass(frozen=True)
+class Measured:
+    """Test figures of a method: for each metric an array for each fold, which has the value of each query."""
+
+    values: Mapping[str, Sequence[Any]]
+
+    def mean(self, metric: str) -> float:
+        """Return the mean over folds of the mean over queries."""
+        return float(np.mean([np.nanmean(fold) for fold in self.values[metric]]))
+
+    def means(self) -> dict[str, float]:
+        """Return the mean of every metric."""
+        return {metric: self.mean(metric) for metric in self.values}
+
+    def per_query(self, metric: str) -> Any:
+        """Return the values of all test queries."""
+        return np.concatenate(self.values[metric])
+
+
+def parse_arguments(
+    description: str, tables: Sequence[str] = (), switches: Mapping[str, str] | None = None
+) -> argparse.Namespace:
+    """Read the command line: the folder of folds, which of them and of the tables, and whether only to try it out.
+
+    Switches are options without a value and their help.
+    """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "folder",
@@ -57,13 +85,24 @@ def parse_arguments(description: str) -> argparse.Namespace:
     parser.add_argument("--folds", default="", metavar="1,2", help="only these folds")
     parser.add_argument("--tables", default="", metavar="A,B", help="only these tables of the paper")
     parser.add_argument("--quick", action="store_true", help="one fold with 20 queries a part, to try the script out")
-    return parser.parse_args()
+    for switch, meaning in (switches or {}).items():
+        parser.add_argument(switch, action="store_true", help=meaning)
+    arguments = parser.parse_args()
+    unknown = set(filter(None, arguments.tables.split(","))) - set(tables)
+    if tables and unknown:
+        parser.error(f"--tables: there is no table {', '.join(sorted(unknown))}, only {', '.join(tables)}")
+    return arguments
 
 
 def read_folds(arguments: argparse.Namespace) -> list[Fold]:
-    """Load the folds asked for."""
-    wanted = [int(number) for number in filter(None, arguments.folds.split(","))]
-    folds = [fold for fold in load_folds(arguments.folder) if not wanted or fold.number in wanted]
+    """Load the folds asked for; what cannot be read ends the script with one line that says why."""
+    wanted = set(filter(None, arguments.folds.split(",")))
+    try:
+        folds = [fold for fold in load_folds(arguments.folder) if not wanted or str(fold.number) in wanted]
+    except (OSError, ValueError) as error:
+        sys.exit(str(error).splitlines()[0])
+    if not folds:
+        sys.exit(f"{arguments.folder} has no fold {arguments.folds}")
     if not arguments.quick:
         return folds
     return [map_fold(folds[0], lambda data: data.select(np.arange(min(20, data.n_queries))))]
@@ -91,34 +130,45 @@ def fit(estimator: Any, data: RankingData) -> Any:
         return estimator.fit(data.X, data.y, qid=data.qid)
 
 
-def choose(candidates: Sequence[Any], fold: Fold, select: Metric) -> Any:
-    """Train all candidates and return the one that is best on the validation part."""
+def choose(
+    candidates: Sequence[Any], fold: Fold, select: Metric, refine: Callable[[Any], Sequence[Any]] | None = None
+) -> Any:
+    """Train all candidates, then those around the best, and return the one that is best on the validation part."""
     fitted = [fit(candidate, fold.train) for candidate in candidates]
-    if len(fitted) == 1:
+    if len(fitted) == 1 and refine is None:
         return fitted[0]
-    return max(fitted, key=lambda model: select.mean(model.predict(fold.vali.X), fold.vali.queries))
+
+    def quality(model: Any) -> float:
+        return select.mean(model.predict(fold.vali.X), fold.vali.queries)
+
+    best = max(fitted, key=quality)
+    if refine is None:
+        return best
+    return max([best, *(fit(candidate, fold.train) for candidate in refine(best))], key=quality)
 
 
-def cross_validate(
-    method: Method, folds: Sequence[Fold], select: Metric, metrics: Mapping[str, Metric]
-) -> dict[str, float]:
-    """Return the mean over folds of each test metric, by the protocol at the top of this module."""
-    begin = time.perf_counter()
+def cross_validate(method: Method, folds: Iterable[Fold], select: Metric, metrics: Mapping[str, Metric]) -> Measured:
+    """Return the test figures, by the protocol at the top of this module."""
     assert method.candidates is not None
-    values: dict[str, list[float]] = {name: [] for name in metrics}
+    values: dict[str, list[Any]] = {name: [] for name in metrics}
     for fold in folds:
-        model = choose(method.candidates(fold.train), fold, select)
+        begin = time.perf_counter()
+        model = choose(method.candidates(fold.train), fold, select, method.refine)
         scores = model.predict(fold.test.X)
         for name, metric in metrics.items():
-            values[name].append(metric.mean(scores, fold.test.queries))
-    seconds = time.perf_counter() - begin
-    print(f"  {method.name}: {len(folds)} folds in {seconds:.0f} s", file=sys.stderr, flush=True)
-    return {name: float(np.mean(each)) for name, each in values.items()}
+            values[name].append(metric.per_query(scores, fold.test.queries))
+        progress(f"{method.name}: fold {fold.number} in {time.perf_counter() - begin:.0f} s")
+    return Measured(values)
+
+
+def progress(line: str) -> None:
+    """Say on the standard error what is done."""
+    print(f"  {line}", file=sys.stderr, flush=True)
 
 
 def print_methods(
     title: str, methods: Sequence[Method], folds: Sequence[Fold], select: Metric, metrics: Mapping[str, Metric]
-) -> dict[str, dict[str, float]]:
+) -> dict[str, Measured]:
     """Measure and print a Markdown table with a line of the paper's figures above each line of ours."""
     print(f"\n{title}\n")
     print(f"| | | {' | '.join(metrics)} |")
@@ -130,8 +180,25 @@ def print_methods(
         if method.candidates is not None:
             ours[method.name] = cross_validate(method, folds, select, metrics)
             name = "" if method.paper else method.name
-            print(f"| {name} | boostlist | {_cells(ours[method.name], metrics)} |", flush=True)
+            print(f"| {name} | boostlist | {_cells(ours[method.name].means(), metrics)} |", flush=True)
     return ours
+
+
+def print_differences(
+    title: str, measured: Mapping[str, Measured], pairs: Sequence[tuple[str, str]], metric: str
+) -> None:
+    """Print a Markdown table of paired comparisons over all test queries; p-values are Holm-corrected."""
+    found = [significance.compare(*(measured[name].per_query(metric) for name in pair)) for pair in pairs]
+    tests = {
+        "t-test": significance.holm([each.t_test for each in found]),
+        "randomization": significance.holm([each.randomization for each in found]),
+    }
+    print(f"\n{title}\n")
+    print(f"| | minus | {metric} | 95 % interval | {' | '.join(f'p, {test}' for test in tests)} |")
+    print(f"|---|---|---|---|{'---|' * len(tests)}")
+    for i, ((a, b), each) in enumerate(zip(pairs, found, strict=True)):
+        p = " | ".join(f"{values[i]:.4f}" for values in tests.values())
+        print(f"| {a} | {b} | {each.difference:+.4f} | {each.low:+.4f} to {each.high:+.4f} | {p} |", flush=True)
 
 
 def print_grid(

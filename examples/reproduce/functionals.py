@@ -116,7 +116,7 @@ def main() -> None:
     folds = [zscore(fold) for fold in read_folds(arguments)]
 
     def err(method: Method) -> float:
-        return cross_validate(method, folds, ERR(), {"ERR": ERR()})["ERR"]
+        return cross_validate(method, folds, ERR(), {"ERR": ERR()}).mean("ERR")
 
     def table(title: str, methods: Sequence[Method]) -> None:
         print_methods(title, methods, folds, ERR(), METRICS)

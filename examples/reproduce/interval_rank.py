@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Any, Literal
+from typing import Any
 
 from _tables import Method, parse_arguments, print_methods, ranks, read_folds
 
 from boostlist import LinearRanker, RankSVM, TreeRanker
 from boostlist.datasets import RankingData
 from boostlist.losses import GBRank, IntervalRank, ListMLE, ListNet, Loss, Pointwise
+from boostlist.losses.base import Hessian
 from boostlist.metrics import AvgNDCG, conventions, get
 
 LETOR = conventions("letor3")
@@ -33,18 +34,18 @@ SELECT = AvgNDCG(k=5)
 SLACKS = ((1.0, 1.0), (10.0, 1.0), (1.0, 10.0))
 
 
-def trees(losses: Sequence[Loss]) -> list[TreeRanker]:
+def trees(losses: Sequence[Loss], hessian: Hessian = "loss") -> list[TreeRanker]:
     """Return the candidates: every loss, number of leaves and step length."""
     fixed: dict[str, Any] = {"n_estimators": 125, "extra_trees": False, "pointwise": 0, "n_jobs": 1}
     return [
-        TreeRanker(loss, num_leaves=leaves, learning_rate=nu, **fixed)
+        TreeRanker(loss.objective(hessian=hessian), num_leaves=leaves, learning_rate=nu, **fixed)
         for loss, leaves, nu in product(losses, (4, 8, 16), (0.03, 0.1))
     ]
 
 
-def interval_rank(diag: Literal["unit", "exact"] = "unit", lam3: float = 0.0) -> list[TreeRanker]:
-    """Return the candidates: with unit diagonal, functional gradient descent as in the paper; else Newton steps."""
-    return trees([IntervalRank(lam1=lam1, lam2=lam2, lam3=lam3, diag=diag) for lam1, lam2 in SLACKS])
+def interval_rank(hessian: Hessian = "unit", lam3: float = 0.0) -> list[TreeRanker]:
+    """Return the candidates: with unit Hessian, functional gradient descent as in the paper; else Newton steps."""
+    return trees([IntervalRank(lam1=lam1, lam2=lam2, lam3=lam3) for lam1, lam2 in SLACKS], hessian)
 
 
 def linear(train: RankingData) -> list[Any]:
@@ -97,7 +98,7 @@ METHODS = [
         published(0.5628, 0.5448, 0.4900, 0.4703, 0.4609, 0.6892, 0.6522, 0.5768, 0.5556, 0.5488, 0.4466),
     ),
     Method("IntervalRank_Reg", lambda train: interval_rank(lam3=0.3)),
-    Method("IntervalRank, Newton steps", lambda train: interval_rank("exact")),
+    Method("IntervalRank, Newton steps", lambda train: interval_rank("loss")),
     Method("GBDT", lambda train: trees([Pointwise()])),
     Method("GBRank", lambda train: trees([GBRank()])),
     Method("ListMLE + pointwise", lambda train: trees([ListMLE() + 0.3 * Pointwise(centred=True)])),

@@ -13,7 +13,7 @@ import xgboost as xgb
 from boostlist import Queries, metrics, objectives
 from boostlist.boosters import Objective, xgboost_early_stopping
 from boostlist.boosters.objective import automatic_scale
-from boostlist.losses import CsListMLE, ListMLE, registry
+from boostlist.losses import CsListMLE, GBRank, ListMLE, registry
 
 every_objective = pytest.mark.parametrize("name", registry)
 
@@ -141,6 +141,33 @@ def test_scale_changes_no_newton_step(scale):
         for s in (1.0, scale)
     )
     np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)
+
+
+def test_unit_hessian_is_least_squares_on_the_gradient():
+    """A round of algorithm 1: the tree that LightGBM's own regression fits to the negative gradient."""
+    X, y, sizes = TRAIN
+    loss = GBRank(weights="uniform", normalize=None) + 0.5 * ListMLE()
+    params = {"verbose": -1, "learning_rate": 0.1, "num_leaves": 6, "boost_from_average": False, "num_threads": 1}
+    objective = loss.objective(scale=1, hessian="unit")
+    target = -loss.bind(Queries.from_sizes(y, sizes)).gradient_hessian(np.zeros(len(y)))[0]
+    ours = lgb.train({**params, "objective": objective}, lightgbm_data(*TRAIN), 1).predict(TEST[0])
+    theirs = lgb.train({**params, "objective": "regression"}, lgb.Dataset(X, target), 1).predict(TEST[0])
+    np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+    assert np.ptp(ours) > 0.1
+
+
+def test_unit_hessian_has_weights_a_scale_and_no_bound():
+    _, y, sizes = TRAIN
+    weight = np.random.default_rng(0).uniform(0.1, 3, len(sizes))
+    loss, f = ListMLE(), np.random.default_rng(1).normal(size=len(y))
+    gradient, hessian = loss.objective(hessian="unit")(y, f, np.repeat(weight, sizes), sizes)
+    bound = loss.bind(Queries.from_sizes(y, sizes, weight))
+    np.testing.assert_allclose(hessian, np.repeat(weight, sizes), rtol=1e-6)
+    np.testing.assert_allclose(gradient, automatic_scale(bound) * bound.gradient_hessian(f)[0], rtol=1e-5, atol=1e-6)
+    with pytest.raises(ValueError, match="step bounds Newton steps"):
+        loss.objective(hessian="unit", step=2)
+    with pytest.raises(ValueError, match="hessian must be one of 'loss', 'unit'"):
+        loss.objective(hessian="exact")
 
 
 def share_of_the_best(f, y):

@@ -21,8 +21,8 @@ def value_gradient(f, weight, mass):
             if not w or not total:
                 continue
             rest = sum(part for t, part in parts.items() if t != j)
-            # mass_jj = 1, and log(1 + x) is x to 30 digits for so small an x
-            value += w * (total.ln() if rest > Decimal("1e-30") else rest)
+            # log(1 + x) is x to 30 digits for so small an x
+            value += w * (rest if mass[j][j] == 1 and rest < Decimal("1e-30") else total.ln())
             for t, part in parts.items():
                 if t != j:
                     gradient[t] += w * part / total

@@ -11,10 +11,12 @@ from boostlist.losses import CsListMLE, CsRgList, ListMLE, ReversePL, WeightedPL
 LOSSES = [
     ListMLE(),
     ListMLE(ties="order"),
+    ListMLE(ties="efron"),
     CsRgList(),
     WeightedPL(weights="gain"),
     ReversePL(),
     ReversePL(ties="order"),
+    ReversePL(ties="efron"),
     CsListMLE(),
     CsListMLE(k=3),
     CsListMLE(weights="grade"),

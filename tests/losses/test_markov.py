@@ -135,7 +135,8 @@ def test_many_grades_may_be_given():
 
 
 def test_parameters_are_checked():
-    with pytest.raises(ValueError, match="gamma must be finite and > 0, got 0"):
-        WpLL(gamma=0)
+    for gamma in (0, -1.0, np.inf, "pair", None, True):
+        with pytest.raises(ValueError, match='gamma must be finite and > 0, or "pairs", got'):
+            WpLL(gamma=gamma)
     with pytest.raises(ValueError, match="gamma must be finite and > 0, or \"pairs\", got 'pair'"):
         WUB(gamma="pair")

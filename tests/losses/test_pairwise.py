@@ -93,8 +93,9 @@ def test_weights_of_table_9_by_hand():
 
 @pytest.mark.parametrize("loss_type", EVERY)
 @pytest.mark.parametrize("labels", [[1.0], [2.0, 2.0, 2.0], [0.0, 0.0]])
-def test_one_grade_contributes_nothing(loss_type, labels):
-    bound = loss_type().bind(Queries.from_sizes(labels, [len(labels)]))
+def test_one_grade_has_no_ordered_pairs(loss_type, labels):
+    loss = GBRank(lam1=0) if loss_type is GBRank else loss_type()
+    bound = loss.bind(Queries.from_sizes(labels, [len(labels)]))
     f = np.arange(len(labels)) * 1.5
     assert bound.value(f) == 0
     np.testing.assert_array_equal(bound.gradient_hessian(f), 0)
@@ -147,6 +148,12 @@ def test_gbrank_without_tied_term_is_the_squared_hinge():
     bare, gbrank = PairwiseSquaredHinge().bind(queries), GBRank(lam1=0).bind(queries)
     np.testing.assert_array_equal(gbrank.per_query(f), bare.per_query(f))
     np.testing.assert_array_equal(gbrank.gradient_hessian(f), bare.gradient_hessian(f))
+
+
+def test_of_one_grade_gbrank_has_the_tied_pairs():
+    value, gradient = GBRank(lam1=2.0).bind(Queries.from_sizes([1.0, 1, 0], [2, 1])).value_gradient([3.0, 0, 5])
+    np.testing.assert_allclose(value, 2 * 3**2)
+    np.testing.assert_allclose(gradient, [12, -12, 0])
 
 
 def test_a_met_margin_costs_nothing():

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -8,18 +9,19 @@ import pytest
 from boostlist import Queries
 from boostlist.losses import CsRgList, ListMLE, ReversePL, WeightedPL
 from tests.losses.precise import hard_scores, value_gradient
-from tests.losses.references.plackett_luce import stage_weight
+from tests.losses.references.plackett_luce import left, stage_weight
+
+HARD = [ListMLE(), CsRgList(), WeightedPL(), ReversePL(), ListMLE(ties="order"), CsRgList(ties="efron")]
 
 
-@pytest.mark.parametrize("loss", [ListMLE(), CsRgList(), WeightedPL(), ReversePL(), ListMLE(ties="order")], ids=repr)
+@pytest.mark.parametrize("loss", HARD, ids=repr)
 def test_accuracy_at_extreme_scores(loss):
     rng = np.random.default_rng(0)
     sign = -1 if isinstance(loss, ReversePL) else 1
     for _ in range(10):
         n = int(rng.integers(2, 12))
         y = rng.integers(0, 4, n).astype(float)
-        key = [(grade, -row) for row, grade in enumerate(y)] if loss.ties == "order" else list(y)
-        mass = [{t: 1.0 for t in range(n) if key[t] == key[j] or (key[t] < key[j]) == (sign > 0)} for j in range(n)]
+        mass = [left(loss, j, list(y)) for j in range(n)]
         weight = [stage_weight(loss, j, y, sorted(set(y))) for j in range(n)]
         bound = loss.bind(Queries.from_sizes(y, [n]))
         for f in hard_scores(rng, y):
@@ -59,6 +61,46 @@ def test_tied_rows_move_alike_under_breslow_only():
     assert ordered[1] == pytest.approx(1 / 3 + 1 / 2 - 1)
 
 
+def mean_over_orders(loss, y, f):
+    """Return the mean of a loss in row order over all orders of the rows, hence of the tied ones."""
+    orders = [list(order) for order in itertools.permutations(range(len(y)))]
+    return np.mean([loss.bind(Queries.from_sizes(y[order], [len(y)])).value(f[order]) for order in orders])
+
+
+@pytest.mark.parametrize("loss_type", [ListMLE, CsRgList, WeightedPL, ReversePL])
+def test_efron_is_between_the_mean_over_orders_and_breslow(loss_type):
+    y, f = np.array([2.0, 1, 2, 0, 0, 0]), np.array([0.3, -0.5, 1.2, 0.1, -0.9, 0.4])
+    queries = Queries.from_sizes(y, [6])
+    exact = mean_over_orders(loss_type(ties="order"), y, f)
+    efron = loss_type(ties="efron").bind(queries).value(f)
+    breslow = loss_type(ties="breslow").bind(queries).value(f)
+    assert exact < efron < breslow
+    assert efron - exact < 0.25 * (breslow - exact)
+    level = np.zeros(6)
+    assert loss_type(ties="efron").bind(queries).value(level) == pytest.approx(
+        mean_over_orders(loss_type(ties="order"), y, level), rel=1e-12
+    )
+
+
+def test_random_order_is_drawn_once_by_seed():
+    y, f = np.array([1.0, 1, 1, 0, 0]), np.array([0.3, -0.5, 1.2, 0.1, -0.9])
+    queries = Queries.from_sizes(np.tile(y, 500), [5] * 500)
+    loss = WeightedPL(ties="random", seed=1)
+    values = loss.bind(queries).per_query(np.tile(f, 500))
+    np.testing.assert_array_equal(values, loss.bind(queries).per_query(np.tile(f, 500)))
+    possible = [
+        WeightedPL(ties="order").bind(Queries.from_sizes(y, [5])).value(f[[*first, *second]])
+        for first in itertools.permutations(range(3))
+        for second in itertools.permutations((3, 4))
+    ]
+    nearest = np.abs(np.subtract.outer(values, possible))
+    np.testing.assert_allclose(nearest.min(axis=1), 0, atol=1e-12)
+    # Each of the 12 orders has its share of the 500 queries: 42, with a deviation of 6.
+    assert np.bincount(nearest.argmin(axis=1), minlength=12).min() > 15
+    other = WeightedPL(ties="random", seed=2).bind(queries).per_query(np.tile(f, 500))
+    assert 300 < (np.abs(values - other) > 1e-9).sum() < 500
+
+
 def test_label_set_makes_shards_agree():
     whole = Queries.from_sizes([0, 1, 0, 4], [2, 2])
     shard = Queries.from_sizes([0, 1], [2])
@@ -74,7 +116,8 @@ def test_label_set_makes_shards_agree():
     ("make", "message"),
     [
         (lambda: CsRgList(pcf=0.5), "pcf must be finite and >= 1"),
-        (lambda: ListMLE(ties="efron"), "ties must be one of 'breslow', 'order'"),
+        (lambda: ListMLE(ties="exact"), "ties must be one of 'breslow', 'efron', 'order', 'random'"),
+        (lambda: ListMLE(ties="random", seed=-1), "seed must be a whole number of at least 0"),
         (lambda: WeightedPL(weights="best"), "weights must be one of 'uniform'"),
         (lambda: WeightedPL(gain="cubic"), 'gain must be "exp2"'),
         (lambda: WeightedPL(gain=(0, 2, 1)), "do not fall"),

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from boostlist import LinearRanker
+from boostlist import LinearRanker, Queries
 from boostlist.losses import CsRgList, ListMLE, ListNet, Pointwise, registry
 from boostlist.solvers import Reason
 from tests.models.data import lists, numerical_gradient, objective
@@ -66,12 +66,15 @@ def test_lbfgs_agrees_with_newton():
     assert newton.n_iter_ <= 6 < lbfgs.n_iter_
 
 
-def test_plackett_luce_is_cox_regression_with_breslow_ties():
+@pytest.mark.parametrize("ties", ["breslow", "efron"])
+def test_plackett_luce_is_cox_regression_with_ties(ties):
     PHReg = pytest.importorskip("statsmodels.duration.hazard_regression").PHReg
     X, y, qid = lists(3, sizes=(20, 15, 25, 18), noise=2.0)
-    cox = PHReg(y.max() - y, X, strata=qid, ties="breslow").fit()
-    ranker = LinearRanker(ListMLE(), C=1e9, tol=1e-2).fit(X, y, qid=qid)
+    cox = PHReg(y.max() - y, X, strata=qid, ties=ties).fit()
+    ranker = LinearRanker(ListMLE(ties=ties), C=1e9, tol=1e-2).fit(X, y, qid=qid)
     np.testing.assert_allclose(ranker.coef_, cox.params, atol=1e-5)
+    value = ListMLE(ties=ties).bind(Queries.from_qid(y, qid)).value(X @ cox.params)
+    assert value == pytest.approx(-cox.llf, rel=1e-9)
 
 
 def test_weights_of_queries_count():

@@ -3,8 +3,13 @@ from __future__ import annotations
 import math
 
 from boostlist.losses import GroupPL
+from tests.losses.references.markov import TABLE_8, stage_weight
 
-CASES = [GroupPL(aggregation=aggregation) for aggregation in ("min", "max", "mean", "logmeanexp")]
+CASES = [
+    *(GroupPL(aggregation=aggregation) for aggregation in ("min", "max", "mean", "logmeanexp")),
+    *(GroupPL(aggregation="mean", weights=weights) for weights in TABLE_8[1:]),
+    GroupPL(weights="gain", gain="linear", grades=(0, 1, 2, 3, 4, 5, 7)),
+]
 
 AGGREGATE = {
     "min": min,
@@ -17,7 +22,11 @@ AGGREGATE = {
 def value(loss, f, y, label_set):
     grades = sorted(set(y), reverse=True)
     groups = [AGGREGATE[loss.aggregation]([fi for fi, yi in zip(f, y, strict=True) if yi == grade]) for grade in grades]
-    return sum(math.log(sum(map(math.exp, groups[j:]))) - groups[j] for j in range(len(groups)))
+    labels = loss.grades or label_set
+    return sum(
+        stage_weight(loss, grades, j, labels) * (math.log(sum(map(math.exp, groups[j:]))) - groups[j])
+        for j in range(len(groups))
+    )
 
 
 def kink_distance(loss, f, y):

@@ -12,6 +12,7 @@ CASES = [
     *(WpLL(weights=weights) for weights in TABLE_8 if weights != "reciprocal"),
     WpLL(gamma=0.3, grades=(0, 1, 2, 3, 4, 5, 7)),
     WpLL(weights="gain", gain="linear", gamma=0.1),
+    WpLL(gamma="pairs"),
     WUB(),
     *(WUB(weights=weights, normalize=None) for weights in ("uniform", "grade", "gain", "dcg")),
     *(WUB(weights=weights, normalize=normalize) for weights in ("uniform", "dcg") for normalize in ("pairs", "dcg")),
@@ -40,16 +41,16 @@ def stage_weight(loss, y, i, labels):
 def value(loss, f, y, label_set):
     n = len(f)
     labels = loss.grades or label_set
+    pairs = n * (n - 1) / 2
+    gamma = (1 / pairs if pairs else 0.0) if loss.gamma == "pairs" else loss.gamma
     if isinstance(loss, WpLL):
         total = 0.0
         for i in range(n):
-            s = {v: loss.gamma * sum(sign(v - y[j]) * (f[i] - f[j]) for j in range(n) if j != i) for v in labels}
+            s = {v: gamma * sum(sign(v - y[j]) * (f[i] - f[j]) for j in range(n) if j != i) for v in labels}
             total += stage_weight(loss, y, i, labels) * (math.log(sum(map(math.exp, s.values()))) - s[y[i]])
         return total
-    pairs = n * (n - 1) / 2
     if len(labels) == 1 or not pairs:
         return 0.0
-    gamma = 1 / pairs if loss.gamma == "pairs" else loss.gamma
     total = 0.0
     for i in range(n):
         for j in range(n):

@@ -68,7 +68,7 @@ def value(loss, f, y, label_set):
     n = len(f)
     pairs = [(i, j) for i in range(n) for j in range(n) if y[i] > y[j]]
     total = sum(pair_weight(loss, i, j, y, label_set) * pair_loss(loss, f[i] - f[j], y[i], y[j]) for i, j in pairs)
-    if isinstance(loss, GBRank) and pairs:
+    if isinstance(loss, GBRank):
         lam1 = 0.1 / n if loss.lam1 is None else loss.lam1
         total += lam1 * sum((f[i] - f[j]) ** 2 for i in range(n) for j in range(i) if y[i] == y[j])
     return total

@@ -12,17 +12,22 @@ CASES = [
     CsRgList(),
     CsRgList(grades=(0, 1, 2, 3, 4, 5, 6)),
     CsRgList(pcf=1.5, ties="order"),
+    ListMLE(ties="efron"),
+    CsRgList(ties="efron"),
     *(WeightedPL(weights=weights) for weights in TABLE_8),
     WeightedPL(weights="gain", gain="linear", grades=(0, 1, 2, 3, 4, 5)),
-    WeightedPL(weights="log", ties="order"),
+    *(WeightedPL(weights=weights, ties="order") for weights in ("gain", "reciprocal", "log")),
+    *(WeightedPL(weights=weights, ties="efron") for weights in ("grade", "reciprocal")),
     ReversePL(),
     *(ReversePL(weights=weights) for weights in TABLE_8[:-1]),
     ReversePL(ties="order"),
+    ReversePL(ties="efron"),
 ]
 
 
 def stage_weight(loss, j, y, label_set):
-    position = 1 + sum(other > y[j] for other in y)
+    better = sum(other > y[j] for other in y) if loss.ties == "breslow" else ranking(y).index(j)
+    position = 1 + better
     if isinstance(loss, ListMLE):
         return 1.0
     if isinstance(loss, CsRgList):
@@ -41,22 +46,37 @@ def stage_weight(loss, j, y, label_set):
     }[loss.weights]
 
 
+def ranking(y):
+    """Return the documents from the best place to the worst; of equal grades, the earlier row is the better one."""
+    return sorted(range(len(y)), key=lambda i: (-y[i], i))
+
+
+def left(loss, j, y):
+    """Return by document how much of it is left when the place of document j is filled."""
+    n, stage = len(y), ranking(y)
+    if isinstance(loss, ReversePL):
+        y, stage = [-grade for grade in y], stage[::-1]
+    place = {document: position for position, document in enumerate(stage)}
+    if loss.ties == "order":
+        return {k: 1.0 for k in range(n) if place[k] >= place[j]}
+    mass = {k: 1.0 for k in range(n) if y[k] <= y[j]}
+    tied = [k for k in range(n) if y[k] == y[j]]
+    if loss.ties == "efron":
+        mass |= dict.fromkeys(tied, sum(place[k] >= place[j] for k in tied) / len(tied))
+    return mass
+
+
 def value(loss, f, y, label_set):
-    n = len(f)
-    # Of equal grades, the earlier row is the better one under ties="order".
-    rank = sorted(range(n), key=lambda i: (-y[i], i))
-    stage = {document: position for position, document in enumerate(rank)}
+    sign = -1 if isinstance(loss, ReversePL) else 1
+    weight = [stage_weight(loss, j, y, label_set) for j in range(len(f))]
     total = 0.0
-    for j in range(n):
-        if loss.ties == "order":
-            worse = [k for k in range(n) if stage[k] >= stage[j]]
-            better = [k for k in range(n) if stage[k] <= stage[j]]
-        else:
-            worse = [k for k in range(n) if y[k] <= y[j]]
-            better = [k for k in range(n) if y[k] >= y[j]]
-        if isinstance(loss, ReversePL):
-            surprise = f[j] + math.log(sum(math.exp(-f[k]) for k in better))
-        else:
-            surprise = math.log(sum(math.exp(f[k]) for k in worse)) - f[j]
-        total += stage_weight(loss, j, y, label_set) * surprise
+    for j in range(len(f)):
+        Z = sum(mass * math.exp(sign * f[k]) for k, mass in left(loss, j, y).items())
+        # Under Efron's rule no document has a place of its own within its grade.
+        own = (
+            [w for w, grade in zip(weight, y, strict=True) if grade == y[j]]
+            if loss.ties == "efron"
+            else weight[j : j + 1]
+        )
+        total += weight[j] * math.log(Z) - sum(own) / len(own) * sign * f[j]
     return total
