@@ -6,7 +6,7 @@ Others are turned into it, column by column; columns of pandas that are so alrea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
@@ -40,6 +40,14 @@ def qid_column(X: Any) -> AnyArray | None:
     """Return the column ``qid`` of a data frame, else None."""
     frame = as_frame(X)
     return None if frame is None or QID not in frame.columns else frame.get_column(QID).to_numpy()
+
+
+def columns_of(labels: Any) -> dict[str, Any] | None:
+    """Return the columns by name of a mapping or a data frame, else None."""
+    if isinstance(labels, Mapping):
+        return {str(name): column for name, column in labels.items()}
+    frame = as_frame(labels)
+    return None if frame is None else {str(name): frame.get_column(name).to_numpy() for name in frame.columns}
 
 
 def without_qid(X: Any) -> Any:

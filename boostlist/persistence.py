@@ -201,5 +201,7 @@ def decode(value: Any) -> Any:
         return Sum(terms=tuple((float(factor), decode(loss)) for factor, loss in value["sum"]))
     if "mapped" in value:
         return Mapped(decode(value["mapped"]), phi=value["phi"], a=float(value["a"]))
-    parameters = {name: tuple(v) if isinstance(v, list) else v for name, v in value["parameters"].items()}
+    parameters: dict[str, Any] = {
+        name: tuple(v) if isinstance(v, list) else v for name, v in value["parameters"].items()
+    }
     return registry[value["loss"]](**parameters)

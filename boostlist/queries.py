@@ -6,7 +6,8 @@ and trainers take a `Queries` and never look at sizes or ids themselves.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +15,35 @@ import numpy as np
 
 from boostlist._typing import FloatArray, IntArray
 from boostlist.arrays import frozen, vector, whole_numbers
+from boostlist.frames import columns_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from boostlist.levels import Levels
 
+    Labels = ArrayLike | Mapping[str, ArrayLike] | Any
 
-def _thawed(labels: FloatArray, start: IntArray, weight: FloatArray) -> Queries:
-    return Queries(frozen(labels), frozen(start), frozen(weight))
+
+def _thawed(labels: FloatArray, start: IntArray, weight: FloatArray, named: dict[str, FloatArray]) -> Queries:
+    return Queries(frozen(labels), frozen(start), frozen(weight), {name: frozen(each) for name, each in named.items()})
+
+
+def _vectors(labels: Any) -> tuple[FloatArray, dict[str, FloatArray]]:
+    """Return the main label and, if they have names, all labels by name: the first one is the main one."""
+    columns = columns_of(labels)
+    if columns is None:
+        return vector(labels, "labels"), {}
+    if not columns:
+        raise ValueError("labels has no columns; give at least one label")
+    named = {name: vector(values, f"labels[{name!r}]") for name, values in columns.items()}
+    first, *others = named
+    for name in others:
+        if len(named[name]) != len(named[first]):
+            raise ValueError(
+                f"labels[{name!r}] has {len(named[name]):,} rows but labels[{first!r}] has {len(named[first]):,}"
+            )
+    return named[first], named
 
 
 def _checked_weight(query_weight: ArrayLike | None, queries: int) -> FloatArray:
@@ -51,20 +72,24 @@ class Queries:
         Row at which each query begins, and at the end the number of rows: query q is ``labels[start[q]:start[q + 1]]``.
     weight
         Weight of each query, finite and >= 0.
+    named
+        All labels by name, the main one among them, where documents have several: clicks, purchases. Else empty.
     """
 
     labels: FloatArray
     start: IntArray
     weight: FloatArray
+    named: Mapping[str, FloatArray] = field(default_factory=dict)
 
     @classmethod
-    def from_sizes(cls, labels: ArrayLike, sizes: ArrayLike, query_weight: ArrayLike | None = None) -> Queries:
+    def from_sizes(cls, labels: Labels, sizes: ArrayLike, query_weight: ArrayLike | None = None) -> Queries:
         """Make queries from the number of documents in each, as LightGBM's and XGBoost's ``group`` has it.
 
         Parameters
         ----------
         labels
-            Relevance of each document, >= 0. NumPy arrays, lists and pandas Series alike.
+            Relevance of each document, >= 0. NumPy arrays, lists and pandas Series alike. Several labels are a mapping
+            from names to these, or a data frame with a column for each; the first is the main one.
         sizes
             Number of documents of each query, in row order.
         query_weight
@@ -81,26 +106,26 @@ class Queries:
         >>> Queries.from_sizes([2, 0, 1, 0, 0], sizes=[3, 2])
         Queries(2 queries, 5 documents, labels 0 to 2)
         """
-        labels, sizes = vector(labels, "labels"), whole_numbers(sizes, "sizes")
+        (main, named), sizes = _vectors(labels), whole_numbers(sizes, "sizes")
         bad = np.flatnonzero(sizes < 1)
         if bad.size:
             q = bad[0]
             raise ValueError(f"sizes[{q}] is {sizes[q]}: a query has at least one document; drop queries without any")
-        if sizes.sum() != len(labels):
+        if sizes.sum() != len(main):
             raise ValueError(
-                f"sizes sum to {sizes.sum():,} but there are {len(labels):,} labels; sizes must hold the number "
+                f"sizes sum to {sizes.sum():,} but there are {len(main):,} labels; sizes must hold the number "
                 "of rows of each query, in row order (to pass one id per row, use Queries.from_qid)"
             )
-        return cls._checked(labels, np.concatenate(([0], np.cumsum(sizes))), query_weight)
+        return cls._checked(main, named, np.concatenate(([0], np.cumsum(sizes))), query_weight)
 
     @classmethod
-    def from_qid(cls, labels: ArrayLike, qid: ArrayLike, query_weight: ArrayLike | None = None) -> Queries:
+    def from_qid(cls, labels: Labels, qid: ArrayLike, query_weight: ArrayLike | None = None) -> Queries:
         """Make queries from one query id per document.
 
         Parameters
         ----------
         labels
-            Relevance of each document, >= 0.
+            Relevance of each document, or several labels by name, as for `from_sizes`.
         qid
             Id of each document's query: numbers or strings. The rows of a query must be adjacent; ids need not ascend.
         query_weight
@@ -117,34 +142,73 @@ class Queries:
         >>> Queries.from_qid([2, 0, 1, 0, 0], qid=["b", "b", "b", "a", "a"])
         Queries(2 queries, 5 documents, labels 0 to 2)
         """
-        labels = vector(labels, "labels")
+        main, named = _vectors(labels)
         start = query_boundaries(qid)
-        if start[-1] != len(labels):
-            raise ValueError(f"qid has {start[-1]:,} rows but there are {len(labels):,} labels")
-        return cls._checked(labels, start, query_weight)
+        if start[-1] != len(main):
+            raise ValueError(f"qid has {start[-1]:,} rows but there are {len(main):,} labels")
+        return cls._checked(main, named, start, query_weight)
 
     @classmethod
-    def _checked(cls, labels: FloatArray, start: IntArray, query_weight: ArrayLike | None) -> Queries:
-        bad = np.flatnonzero(~(np.isfinite(labels) & (labels >= 0)))
-        if bad.size:
-            row = int(bad[0])
-            q = int(np.searchsorted(start, row, side="right")) - 1
-            raise ValueError(
-                f"labels[{row}] is {labels[row]} (query {q}); labels must be finite and >= 0"
-                + ("; drop unjudged documents or give them a grade" if np.isnan(labels[row]) else "")
-            )
-        return cls(frozen(labels), frozen(start), _checked_weight(query_weight, len(start) - 1))
+    def _checked(
+        cls, main: FloatArray, named: dict[str, FloatArray], start: IntArray, query_weight: ArrayLike | None
+    ) -> Queries:
+        for what, labels in [(f"labels[{name!r}]", each) for name, each in named.items()] or [("labels", main)]:
+            bad = np.flatnonzero(~(np.isfinite(labels) & (labels >= 0)))
+            if bad.size:
+                row = int(bad[0])
+                q = int(np.searchsorted(start, row, side="right")) - 1
+                raise ValueError(
+                    f"{what}[{row}] is {labels[row]} (query {q}); labels must be finite and >= 0"
+                    + ("; drop unjudged documents or give them a grade" if np.isnan(labels[row]) else "")
+                )
+        weight = _checked_weight(query_weight, len(start) - 1)
+        return cls(frozen(main), frozen(start), weight, {name: frozen(each) for name, each in named.items()})
 
     def with_weight(self, query_weight: ArrayLike | None) -> Queries:
         """Return the same lists with other query weights, None for 1; what was computed of the labels is kept."""
-        other = Queries(self.labels, self.start, _checked_weight(query_weight, self.n_queries))
+        other = Queries(self.labels, self.start, _checked_weight(query_weight, self.n_queries), self.named)
         if "levels" in self.__dict__:
             other.__dict__["levels"] = self.levels
         return other
 
+    def with_labels(self, labels: Mapping[str, ArrayLike]) -> Queries:
+        """Return the same lists with further labels by name; the main one stays.
+
+        Raises
+        ------
+        ValueError
+            As `from_sizes` does, and if a label has not one entry for each document.
+        """
+        others = Queries.from_sizes({"": self.labels, **labels}, self.sizes).named
+        named = {name: each for name, each in others.items() if name}
+        return Queries(self.labels, self.start, self.weight, {**self.named, **named})
+
+    def labelled(self, name: str | None) -> Queries:
+        """Return the same lists with one of their labels as the main one; None for these as they are.
+
+        Raises
+        ------
+        ValueError
+            If there is no label of this name.
+        """
+        if name is None:
+            return self
+        if name not in self.named:
+            known = (
+                f"labels are {', '.join(map(repr, self.named))}" if self.named else "there is one label, without a name"
+            )
+            raise ValueError(
+                f"there is no label {name!r}: {known}. Give several labels by name, as a data frame or "
+                f"y={{{name!r}: ..., ...}}"
+            )
+        made: dict[str, Queries] = self.__dict__.setdefault("_labelled", {})
+        if name not in made:
+            made[name] = Queries(self.named[name], self.start, self.weight, self.named)
+        return made[name]
+
     def __reduce__(self) -> tuple[Any, ...]:
         # An array comes out of a pickle writeable, and loops are compiled for read-only ones.
-        return _thawed, (self.labels, self.start, self.weight)
+        return _thawed, (self.labels, self.start, self.weight, dict(self.named))
 
     def __repr__(self) -> str:
         span = f", labels {self.labels.min():g} to {self.labels.max():g}" if self.n_documents else ""

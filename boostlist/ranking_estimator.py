@@ -82,7 +82,7 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
             weight = checked_weight(sample_weight, queries)
             if len(weight) != queries.n_queries:
                 weight = np.add.reduceat(weight, queries.start[:-1]) / queries.sizes
-            queries = Queries.from_sizes(queries.labels, queries.sizes, weight)
+            queries = queries.with_weight(weight)
         return NDCG(k=10).mean(self._list_scores(X, qid, group), queries)
 
     def _list_scores(self, X: Any, qid: ArrayLike | None, group: ArrayLike | None) -> FloatArray:
@@ -107,7 +107,7 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
             sample_weight = query_weight
         if sample_weight is not None:
             weight = query_weights(checked_weight(sample_weight, queries), queries, type(self).__name__)
-            queries = Queries.from_sizes(queries.labels, queries.sizes, weight)
+            queries = queries.with_weight(weight)
         return self._checked_features(X, "refuse", reset=True), queries
 
     def _read_features(self, X: Any, missing: Literal["refuse", "keep"] = "refuse") -> Any:

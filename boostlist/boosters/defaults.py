@@ -6,18 +6,19 @@ flat (Moon, Smola, Chang, Zheng, *IntervalRank* (2010), eq. 11, found it to help
     loss + share h Pointwise(centred),      h = mean of the positive diagonal entries of the loss at scores of 0
 
 so that the term has `share` of the loss's curvature, whatever the loss is divided by. Pairwise losses are better off
-without.
+without. Where terms of a loss look at different labels, there is such a term for each label.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from boostlist.boosters.lists import Lists
 from boostlist.boosters.objective import BoundObjective, Objective, automatic_scale
 from boostlist.checks import did_you_mean
 from boostlist.gains import Gain
-from boostlist.losses import Loss, Pointwise, registry
+from boostlist.losses import Loss, Pointwise, Sum, registry
 from boostlist.losses.base import BoundSum
 from boostlist.losses.pairwise import Pairwise
 from boostlist.losses.targets import LAST_GRADE
@@ -52,22 +53,46 @@ def pointwise_share(loss: Loss, share: float | None) -> float:
     """Return the share, or the default for this kind of loss if it is None."""
     if share is not None:
         return share
-    return 0.0 if isinstance(loss, Pairwise) else _SHARE
+    terms = loss.terms if isinstance(loss, Sum) else ((1.0, loss),)
+    return 0.0 if all(isinstance(term, Pairwise) for _, term in terms) else _SHARE
 
 
 def bind_for_trees(objective: Objective, share: float | None, lists: Lists) -> BoundObjective:
     """Bind an objective to the data of a training, with its squared-error term beside it."""
-    bound = objective.loss.bind(lists.queries)
-    y_max = float(lists.queries.labels.max(initial=0))
-    term = pointwise_term(objective.loss, share, y_max, lambda: automatic_scale(bound))
-    if term is not None:
-        factor, pointwise = term
-        bound = BoundSum.of((1.0, bound), (factor, pointwise.bind(lists.queries)))
+    queries, loss = lists.queries, objective.loss
+    bound = loss.bind(queries)
+    terms = pointwise_terms(
+        loss,
+        share,
+        lambda label: float(queries.labelled(label).labels.max(initial=0)),
+        lambda part: automatic_scale(bound if part is loss else part.bind(queries)),
+    )
+    if terms:
+        bound = BoundSum.of((1.0, bound), *((factor, pointwise.bind(queries)) for factor, pointwise in terms))
     return objective.hold(bound, lists.document_weight)
 
 
+def pointwise_terms(
+    loss: Loss, share: float | None, y_max: Callable[[str | None], float], scale: Callable[[Loss], float]
+) -> list[tuple[float, Pointwise]]:
+    """Return factor and loss of the squared-error term of each label that has one.
+
+    Parameters
+    ----------
+    loss, share
+        As for `pointwise_term`.
+    y_max
+        Finds the largest grade of a label in all data.
+    scale
+        Finds the factor that makes the mean curvature of a part of the loss 1.
+    """
+    parts = loss.by_label().items()
+    terms = [pointwise_term(part, share, y_max(label), partial(scale, part), label) for label, part in parts]
+    return [term for term in terms if term is not None]
+
+
 def pointwise_term(
-    loss: Loss, share: float | None, y_max: float, scale: Callable[[], float]
+    loss: Loss, share: float | None, y_max: float, scale: Callable[[], float], label: str | None = None
 ) -> tuple[float, Pointwise] | None:
     """Return factor and loss of the squared-error term, or None if there is none.
 
@@ -84,9 +109,11 @@ def pointwise_term(
         The largest grade of all data.
     scale
         Finds the factor that makes the loss's mean curvature 1; asked only if there is a term.
+    label
+        The label that the loss looks at.
     """
     share = pointwise_share(loss, share)
     if share == 0 or y_max > LAST_GRADE:
         return None
     targets: Gain = "exp2" if y_max <= _LAST_EXP2_GRADE else "linear"
-    return share / scale(), Pointwise(targets=targets, centred=True)
+    return share / scale(), Pointwise(targets=targets, centred=True, label=label)

@@ -6,10 +6,16 @@ XGBoost minimises a custom metric unless its name begins with one of a few that 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from boostlist.metrics import Metric
+
+
+def xgboost_name(metric: Metric) -> str:
+    """Return the metric's name without what XGBoost takes for the end of one: colons and blanks of a label."""
+    return re.sub(r"[:\s]", "_", metric.name)
 
 
 def xgboost_early_stopping(
@@ -42,7 +48,7 @@ def xgboost_early_stopping(
 
     return xgb.callback.EarlyStopping(
         rounds=rounds,
-        metric_name=metric.name,
+        metric_name=xgboost_name(metric),
         data_name=data_name,
         maximize=metric.higher_is_better,
         save_best=save_best,

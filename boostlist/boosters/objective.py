@@ -156,7 +156,7 @@ class Objective:
         return BoundObjective(
             replace(self, loss=bound.loss, scale=scale),
             bound,
-            [term.loss.steps(bound.queries) if self.step == "auto" else float(self.step) for _, term in bound.terms],
+            [term.loss.steps(term.queries) if self.step == "auto" else float(self.step) for _, term in bound.terms],
             document_weight,
             None if counted.all() else counted,
         )

@@ -207,7 +207,8 @@ class TreeRanker(RankingEstimator):
             Missing values may be nan. XGBoost takes what a CSR matrix does not store for missing, LightGBM for 0.
             XGBoost before 3.1 knows categories by their codes only: give ``predict`` columns with the same categories.
         y
-            Label of each row, >= 0.
+            Label of each row, >= 0; or several labels by name, in a mapping or a data frame, for losses that name
+            theirs: docs/several_labels.md. The first is the main one.
         qid, group
             Query of each row, or the number of rows of each query; neither if X is a data frame with a column ``qid``.
         sample_weight
@@ -221,7 +222,8 @@ class TreeRanker(RankingEstimator):
             the metric may follow, of queries or rows; with the X of the training itself they say which of its queries
             to look at, such as those of weight 0 in training, and nothing is copied.
         eval_metric
-            Metrics of boostlist or their names. The first one decides on stopping.
+            Metrics of boostlist or their names, ``"ndcg@10:click"`` for one of several labels. The first one decides on
+            stopping.
         early_stopping_rounds
             Stop when the first metric on the last of ``eval_set`` has not improved for so many rounds, in the metric's
             own direction, and keep the rounds up to the best.
@@ -498,6 +500,11 @@ class TreeRanker(RankingEstimator):
 
 
 def chosen_metrics(eval_metric: str | Metric | Sequence[str | Metric], data: Sequence[Queries]) -> list[Metric]:
-    """Return metrics by name or as they are, for grades up to the largest in any of the data."""
-    y_max = max(float(queries.labels.max(initial=0)) for queries in data)
-    return [metric.up_to(y_max) for metric in get_all(eval_metric)]
+    """Return metrics by name or as they are, for grades up to the largest of their label in any of the data."""
+
+    def y_max(label: str | None) -> float:
+        # Data for evaluation needs the labels of metrics, training data those of the loss.
+        known = [queries for queries in data if label is None or label in queries.named]
+        return max((float(queries.labelled(label).labels.max(initial=0)) for queries in known), default=0.0)
+
+    return [metric.up_to(y_max(metric.label)) for metric in get_all(eval_metric)]

@@ -16,7 +16,7 @@ import xgboost as xgb
 
 from boostlist._typing import AnyArray, FloatArray
 from boostlist.boosters.batches import batch_bounds, batches
-from boostlist.boosters.early_stopping import xgboost_early_stopping
+from boostlist.boosters.early_stopping import xgboost_early_stopping, xgboost_name
 from boostlist.boosters.hosts import CHECKSUM, NOTE, DistributedJob, Job, Trained, TreeParameters
 from boostlist.boosters.lists import Lists
 from boostlist.boosters.xgboost_sum import same_features as same_features
@@ -174,7 +174,9 @@ def _train(job: Job, params: dict[str, Any], matrices: list[Any]) -> Trained:
         options["obj"] = lambda scores, _: gradients(np.asarray(scores).reshape(-1))
     if valid:
         bound = {id(data): metrics for data, metrics in zip(valid, job.bound_metrics().values(), strict=True)}
-        options["custom_metric"] = lambda scores, data: [(b.metric.name, b.mean(scores)) for b in bound[id(data)]]
+        options["custom_metric"] = lambda scores, data: [
+            (xgboost_name(b.metric), b.mean(scores)) for b in bound[id(data)]
+        ]
     callbacks = [*job.callbacks]
     if job.stop_after is not None:
         name = list(job.valid)[-1]
@@ -195,7 +197,11 @@ def _train(job: Job, params: dict[str, Any], matrices: list[Any]) -> Trained:
         best = booster.attributes()
         booster = first_rounds(booster, booster.best_iteration + 1)
         booster.set_attr(**best)
-    return Trained(booster, {name: dict(values) for name, values in history.items()})
+    names = {xgboost_name(metric): metric.name for metric in job.metrics}
+    return Trained(
+        booster,
+        {data: {names.get(name, name): values for name, values in found.items()} for data, found in history.items()},
+    )
 
 
 def train_distributed(job: DistributedJob) -> Any:

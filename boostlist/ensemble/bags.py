@@ -40,7 +40,7 @@ class Bag(NamedTuple):
         if self.left_out is None:
             return None
         weight = queries.weight * self.left_out
-        return Queries.from_sizes(queries.labels, queries.sizes, weight) if weight.any() else None
+        return queries.with_weight(weight) if weight.any() else None
 
 
 def draw_bags(

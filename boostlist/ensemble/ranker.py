@@ -171,7 +171,7 @@ class EnsembleRanker(RankingEstimator, Storable):
         X
             Features, as the members take them; a data frame may have a column ``qid``.
         y
-            Label of each row, >= 0.
+            Label of each row, >= 0; or several labels by name, for members that are rankers of boostlist.
         qid, group
             Query of each row, or the number of rows of each query; neither if X is a data frame with a column ``qid``.
         sample_weight
@@ -422,7 +422,7 @@ def _weighed(queries: Queries, weight: FloatArray) -> Queries:
     """Return the queries with weights; a query weighs what its rows do in the mean."""
     if len(weight) != queries.n_queries:
         weight = np.add.reduceat(weight, queries.start[:-1]) / queries.sizes
-    return Queries.from_sizes(queries.labels, queries.sizes, weight)
+    return queries.with_weight(weight)
 
 
 def _has_contributions(estimator: Any) -> bool:

@@ -41,9 +41,14 @@ class Lists(NamedTuple):
         """Number of each row's query."""
         return np.repeat(np.arange(self.queries.n_queries), self.queries.sizes)
 
-    def entry(self) -> tuple[Any, ...]:
-        """Return the lists as an entry of ``eval_set``."""
-        return self.X, self.queries.labels, self.numbers, self.queries.weight
+    def labels_for(self, member: Any) -> Any:
+        """Return the labels as a member takes them: several by name are for rankers of boostlist alone."""
+        named = self.queries.named if isinstance(member, RankingEstimator) else {}
+        return dict(named) if named else self.queries.labels
+
+    def entry(self, member: Any) -> tuple[Any, ...]:
+        """Return the lists as an entry of a member's ``eval_set``."""
+        return self.X, self.labels_for(member), self.numbers, self.queries.weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,11 +224,11 @@ def _fitted(member: Any, material: Material, bag: Bag) -> Any:
     held_out = material.held_out(bag)
     if takes.stopping and held_out:
         options |= {
-            "eval_set": [lists.entry() for lists in held_out],
+            "eval_set": [lists.entry(member) for lists in held_out],
             "eval_metric": material.metric,
             "early_stopping_rounds": material.patience,
         }
-    return member.fit(material.train.X, queries.labels, **options)
+    return member.fit(material.train.X, material.train.labels_for(member), **options)
 
 
 def _fitted_pipeline(pipeline: Pipeline, material: Material, bag: Bag) -> Pipeline:

@@ -81,12 +81,12 @@ class BoundLoss(ABC):
     loss
         The loss that was bound.
     queries
-        What it was bound to.
+        What it was bound to, with the label of the loss as the main one.
     """
 
     def __init__(self, loss: Loss, queries: Queries) -> None:
         self.loss = loss
-        self.queries = queries
+        self.queries = queries.labelled(loss.label)
 
     @property
     def terms(self) -> tuple[tuple[float, BoundLoss], ...]:
@@ -137,6 +137,12 @@ class Loss(ABC):
 
     The losses here are `CompiledLoss` es. A subclass of `Loss` itself with `traits` and `bind` works everywhere too.
 
+    Parameters
+    ----------
+    label
+        Name of the label that the loss looks at, where documents have several (docs/several_labels.md); None for the
+        main one.
+
     Attributes
     ----------
     family
@@ -144,6 +150,17 @@ class Loss(ABC):
     """
 
     family: ClassVar[str] = "others"
+
+    label: str | None = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.__repr__ = cls.__repr__  # type: ignore[method-assign]  # or `dataclass` would write another
+
+    def __repr__(self) -> str:
+        """Return the call that makes the loss; the label is shown where there is one."""
+        names = [field.name for field in fields(self) if field.name != "label"] + ["label"] * (self.label is not None)
+        return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
     def __new__(cls, *args: Any, **parameters: Any) -> Self:
         """Make a loss of parameters by name; a host that was given the class is told so."""
@@ -167,13 +184,17 @@ class Loss(ABC):
         """Return the largest Newton step, for all documents or for each, in units of the scores."""
         return self.traits.step
 
-    def with_grades(self, grades: tuple[float, ...]) -> Loss:
-        """Return the loss with this label set, if it has one - a parameter ``grades`` - and none was given.
+    def by_label(self) -> dict[str | None, Loss]:
+        """Return the losses whose sum this is, one for each label; None is the main label."""
+        return {self.label: self}
 
-        Such a loss takes the labels of what it is bound to for the label set: where the data is bound in parts, the
-        label set of all of them must be given first.
+    def with_grades(self, grades: tuple[float, ...], label: str | None = None) -> Loss:
+        """Return the loss with the set of grades of its label, if it has a parameter ``grades`` that is None.
+
+        Such a loss takes the labels of what it is bound to for that set: where the data is bound in parts, the set of
+        all of them must be given first.
         """
-        known = any(field.name == "grades" for field in fields(self))
+        known = self.label == label and any(field.name == "grades" for field in fields(self))
         return replace(self, grades=grades) if known and self.grades is None else self  # type: ignore[attr-defined,call-arg]
 
     def objective(
@@ -253,6 +274,8 @@ class Sum(Loss):
     terms: tuple[tuple[float, Loss], ...]
 
     def __post_init__(self) -> None:
+        if self.label is not None:
+            raise ValueError(f"give the label {self.label!r} to the terms of the sum")
         for factor, loss in self.terms:
             if not (np.isfinite(factor) and factor > 0):
                 raise ValueError(f"the factor of {loss!r} is {factor}; it must be finite and > 0")
@@ -285,9 +308,16 @@ class Sum(Loss):
             cost=max((t.cost for t in traits), key=lambda cost: _COSTS.index(cost) if cost in _COSTS else len(_COSTS)),
         )
 
-    def with_grades(self, grades: tuple[float, ...]) -> Sum:
-        """Return the sum with this label set in every term that has one and was given none."""
-        return Sum(terms=tuple((factor, loss.with_grades(grades)) for factor, loss in self.terms))
+    def by_label(self) -> dict[str | None, Loss]:
+        """Return the sum of the terms of each label."""
+        labels = dict.fromkeys(loss.label for _, loss in self.terms)
+        if len(labels) == 1:
+            return dict.fromkeys(labels, self)
+        return {label: Sum.of(*(term for term in self.terms if term[1].label == label)) for label in labels}
+
+    def with_grades(self, grades: tuple[float, ...], label: str | None = None) -> Sum:
+        """Return the sum with this set of grades in every term of the label that has one and was given none."""
+        return Sum(terms=tuple((factor, loss.with_grades(grades, label)) for factor, loss in self.terms))
 
     def bind(self, queries: Queries) -> BoundLoss:
         """Bind every term."""
@@ -295,7 +325,7 @@ class Sum(Loss):
 
 
 class BoundSum(BoundLoss):
-    """A sum of losses that are bound to the same queries; make one with `BoundSum.of`."""
+    """A sum of losses that are bound to the same lists, if by different labels; make one with `BoundSum.of`."""
 
     def __init__(self, terms: tuple[tuple[float, BoundLoss], ...]) -> None:
         super().__init__(Sum(terms=tuple((factor, term.loss) for factor, term in terms)), terms[0][1].queries)

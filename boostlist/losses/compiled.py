@@ -139,6 +139,7 @@ class _BoundLoops(BoundLoss):
 
     def __init__(self, loss: CompiledLoss, queries: Queries) -> None:
         super().__init__(loss, queries)
+        queries = self.queries
         self._tables = _frozen_tables(loss.tables(queries))
         idle = np.zeros(queries.n_queries, np.bool_)
         idle[loss.idle(queries, self._tables)] = True

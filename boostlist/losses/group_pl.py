@@ -147,7 +147,7 @@ class _BoundGroups(BoundLoss):
 
     def __init__(self, loss: GroupPL, queries: Queries) -> None:
         super().__init__(loss, queries)
-        levels = queries.levels
+        levels = self.queries.levels
         groups = Queries(levels.label, levels.start, queries.weight)
         stages = WeightedPL(weights=loss.weights, gain=loss.gain, grades=loss.grades)
         self._groups = stages.bind(groups)

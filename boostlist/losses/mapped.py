@@ -95,6 +95,12 @@ class Mapped(Loss):
         check_choice("phi", self.phi, Phi)
         if not (np.isfinite(self.a) and self.a > 0):
             raise ValueError(f"a must be finite and > 0, got {self.a}")
+        labels = set(self.loss.by_label())
+        if not {self.label} <= labels | {None} or len(labels) > 1:
+            raise ValueError(
+                f"give the label to the loss inside, and map losses of different labels one by one: {self!r}"
+            )
+        object.__setattr__(self, "label", labels.pop())
 
     @property
     def traits(self) -> Traits:
@@ -106,9 +112,9 @@ class Mapped(Loss):
         """Return the loss's own largest Newton step in units of the scores before the map."""
         return self.loss.steps(queries) / self.a
 
-    def with_grades(self, grades: tuple[float, ...]) -> Mapped:
-        """Return the loss with this label set, if it has one and none was given."""
-        return replace(self, loss=self.loss.with_grades(grades))
+    def with_grades(self, grades: tuple[float, ...], label: str | None = None) -> Mapped:
+        """Return the loss with this set of grades of a label, if it has one and none was given."""
+        return replace(self, loss=self.loss.with_grades(grades, label))
 
     def bind(self, queries: Queries) -> BoundLoss:
         """Bind the loss of the transformed scores."""

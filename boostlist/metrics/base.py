@@ -36,7 +36,14 @@ Empty = Literal[0, 1, "skip"]
 class Metric(ABC):
     """Base of all metrics.
 
-    A subclass sets `prefix` and defines `bind`; one line in the registry makes it known to `boostlist.metrics.get`.
+    A subclass sets `prefix` and defines `_bind`; one line in the registry makes it known to `boostlist.metrics.get`.
+
+    Parameters
+    ----------
+    empty
+        What a query without relevant documents scores.
+    label
+        Name of the label that the metric looks at, where documents have several; None for the main one.
 
     Attributes
     ----------
@@ -50,6 +57,7 @@ class Metric(ABC):
     higher_is_better: ClassVar[bool] = True
 
     empty: Empty = 0
+    label: str | None = None
 
     def __post_init__(self) -> None:
         if self.empty not in (0, 1, "skip") or isinstance(self.empty, bool):
@@ -57,13 +65,17 @@ class Metric(ABC):
 
     @property
     def name(self) -> str:
-        """Name as `boostlist.metrics.get` parses it, such as ``"ndcg@10"``; conventions are not part of it."""
+        """Name as `get` parses it, such as ``"ndcg@10"`` or ``"ndcg@10:click"``; conventions are not part of it."""
         k = getattr(self, "k", None)
-        return self.prefix if k is None else f"{self.prefix}@{k}"
+        return self.prefix + ("" if k is None else f"@{k}") + ("" if self.label is None else f":{self.label}")
 
-    @abstractmethod
     def bind(self, queries: Queries) -> BoundMetric:
         """Do all work that depends on labels alone."""
+        return self._bind(queries.labelled(self.label))
+
+    @abstractmethod
+    def _bind(self, queries: Queries) -> BoundMetric:
+        """Bind to queries whose main label is the metric's."""
 
     def up_to(self, y_max: float) -> Metric:
         """Return the metric for data whose largest grade is y_max; itself if it does not depend on that.

@@ -94,7 +94,7 @@ class Precision(_AtRank):
         super().__post_init__()
         check_choice("short", self.short, ("pad", "cut", "zero"))
 
-    def bind(self, queries: Queries) -> BoundMetric:  # noqa: D102
+    def _bind(self, queries: Queries) -> BoundMetric:
         relevant, n_relevant = self.relevance(queries)
         sizes, k = queries.sizes, float(self.k)
         divisor = np.full(queries.n_queries, k)
@@ -122,7 +122,7 @@ class Recall(_AtRank):
 
     prefix: ClassVar[str] = "recall"
 
-    def bind(self, queries: Queries) -> BoundMetric:  # noqa: D102
+    def _bind(self, queries: Queries) -> BoundMetric:
         relevant, n_relevant = self.relevance(queries)
         weight = np.ones(self.ranks(queries))
         return self.bind_sum(queries, relevant, weight, divisor=n_relevant, empty=n_relevant == 0)
@@ -159,7 +159,7 @@ class MAP(_Binary):
         super().__post_init__()
         check_choice("divisor", self.divisor, ("relevant", "reachable"))
 
-    def bind(self, queries: Queries) -> BoundMetric:  # noqa: D102
+    def _bind(self, queries: Queries) -> BoundMetric:
         relevant, n_relevant = self.relevance(queries)
         k, order = self.ranks(queries), tie_order(queries, self.ties)
         args = (frozen(relevant if order is None else relevant[order]), k, self.average)
@@ -210,7 +210,7 @@ class MRR(_Binary):
 
     prefix: ClassVar[str] = "mrr"
 
-    def bind(self, queries: Queries) -> BoundMetric:  # noqa: D102
+    def _bind(self, queries: Queries) -> BoundMetric:
         relevant, n_relevant = self.relevance(queries)
         order = tie_order(queries, self.ties)
         args = (frozen(relevant if order is None else relevant[order]), self.ranks(queries), self.average)

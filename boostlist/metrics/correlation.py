@@ -46,7 +46,7 @@ class KendallTau(Metric):
 
     empty: Empty = "skip"
 
-    def bind(self, queries: Queries) -> BoundMetric:  # noqa: D102
+    def _bind(self, queries: Queries) -> BoundMetric:
         levels = queries.levels
         n, n_g = queries.sizes.astype(np.float64), levels.sizes.astype(np.float64)
         pairs = (n * n - levels.sum_by_query(n_g * n_g)) / 2
@@ -114,7 +114,7 @@ class SpearmanRho(Metric):
 
     empty: Empty = "skip"
 
-    def bind(self, queries: Queries) -> BoundMetric:  # noqa: D102
+    def _bind(self, queries: Queries) -> BoundMetric:
         levels, middle = queries.levels, (queries.sizes - 1) / 2
         # Midrank of a level, from 0 at the lowest, relative to the middle of its list.
         midrank = (levels.document[:-1] + levels.document[1:] - 1) / 2 - (queries.start[:-1] + middle)[levels.query]

@@ -87,7 +87,7 @@ class DCG(_Discounted):
         super().__post_init__()
         check_choice("short", self.short, ("pad", "zero"))
 
-    def bind(self, queries: Queries) -> BoundMetric:  # noqa: D102
+    def _bind(self, queries: Queries) -> BoundMetric:
         gain = gains(queries.labels, self.gain)
         discount = self.discounts(queries)
         divisor = self._divisor(queries, gain, discount)
@@ -147,7 +147,7 @@ class AvgNDCG(_Discounted):
         super().__post_init__()
         check_choice("short", self.short, ("pad", "zero", "cut"))
 
-    def bind(self, queries: Queries) -> BoundMetric:  # noqa: D102
+    def _bind(self, queries: Queries) -> BoundMetric:
         gain = frozen(gains(queries.labels, self.gain))
         ranks = np.minimum(queries.sizes, self.ranks(queries))
         cutoffs = ranks if self.k is None or self.short == "cut" else np.full_like(ranks, self.k)
@@ -220,7 +220,7 @@ class ERR(RankingMetric):
     def up_to(self, y_max: float) -> ERR:  # noqa: D102
         return replace(self, max_grade=y_max) if self.max_grade is None and 0 < y_max < 1000 else self
 
-    def bind(self, queries: Queries) -> BoundMetric:  # noqa: D102
+    def _bind(self, queries: Queries) -> BoundMetric:
         labels = queries.labels
         y_max = labels.max(initial=0) if self.max_grade is None else self.max_grade
         bad = np.flatnonzero(labels > y_max)

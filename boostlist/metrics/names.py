@@ -26,6 +26,7 @@ def get(name: str, **parameters: Any) -> Metric:
     ----------
     name
         Name of the metric in any case, and after an @ the number of ranks that count; without it the whole list does.
+        Where documents have several labels, the name of one may follow a colon, as in ``"ndcg@10:purchase"``.
     **parameters
         Conventions that differ from the metric's defaults.
 
@@ -40,7 +41,10 @@ def get(name: str, **parameters: Any) -> Metric:
     >>> metrics.get("ndcg@10", empty="skip").name
     'ndcg@10'
     """
-    prefix, at, cut = name.lower().partition("@")
+    what, colon, label = name.partition(":")
+    if colon:
+        parameters["label"] = label
+    prefix, at, cut = what.lower().partition("@")
     if prefix not in registry:
         known = f"known are {', '.join(registry)}, most with a cut-off as in ndcg@10"
         raise ValueError(f"there is no metric {name!r}; {did_you_mean(prefix, registry, known)}")

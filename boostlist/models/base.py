@@ -66,7 +66,8 @@ class ParametricRanker(RankingEstimator, Storable):
         X
             Features: an array, a CSR matrix, or a data frame, which may have a column ``qid``.
         y
-            Label of each row, >= 0.
+            Label of each row, >= 0; or several labels by name, in a mapping or a data frame, of which the first is the
+            main one.
         qid, group
             Query of each row, or the number of rows of each query; neither if X is a data frame with a column ``qid``.
         sample_weight
@@ -136,7 +137,8 @@ class PenalisedRanker(ParametricRanker):
                 f"{loss!r} gives the gradient of no fixed function, so there is nothing that {type(self).__name__} "
                 "could minimise; choose another loss, or train trees on this one with TreeRanker"
             )
-        if loss.traits.shift_invariant and len(queries.levels.label) == queries.n_queries:
+        graded = (queries.labelled(label) for label in loss.by_label())
+        if loss.traits.shift_invariant and all(len(each.levels.label) == each.n_queries for each in graded):
             warn("no query has documents of different grades, so there is no order to learn: all scores come out equal")
         return loss.bind(queries)
 

@@ -24,7 +24,7 @@ def test_one_loss_with_formula_and_parameters(capsys):
 
 def test_json(capsys):
     assert main(["losses", "cs_rglist", "--json"]) == 0
-    parameters = {"ties": "breslow", "seed": 0, "pcf": None, "grades": None}
+    parameters = {"label": None, "ties": "breslow", "seed": 0, "pcf": None, "grades": None}
     assert json.loads(capsys.readouterr().out)["parameters"] == parameters
     assert main(["losses", "--json"]) == 0
     assert [loss["name"] for loss in json.loads(capsys.readouterr().out)] == list(registry)

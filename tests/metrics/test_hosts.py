@@ -22,15 +22,15 @@ def bindings(monkeypatch):
     """Count how often metrics are bound."""
     counts = {}
     for metric in metrics.registry.values():
-        if "bind" not in vars(metric):  # inherited, and counted there
+        if "_bind" not in vars(metric):  # inherited, and counted there
             continue
-        original = metric.bind
+        original = metric._bind
 
         def bind(self, queries, original=original):
             counts[self] = counts.get(self, 0) + 1
             return original(self, queries)
 
-        monkeypatch.setattr(metric, "bind", bind)
+        monkeypatch.setattr(metric, "_bind", bind)
     return counts
 
 
