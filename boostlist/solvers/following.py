@@ -27,20 +27,21 @@ class Iterate(NamedTuple):
     loss, gradient_norm
         As `Iteration` has them.
     change
-        What the last step changed, for a solver whose rule is to end when that is small.
+        What the last step changed, for a solver whose rule is to end when that is small; None for one that ends at a
+        small gradient.
     """
 
     w: FloatArray
     loss: float
     gradient_norm: float = np.nan
-    change: float = np.inf
+    change: float | None = None
 
 
 Iterates = Generator[Iterate, None, Reason]
 
 
 class Limits(NamedTuple):
-    """When to end a fit: at a gradient norm (or change) of at most `tol`, or after `max_iter` iterations."""
+    """When to end a fit: at a gradient norm, or a change, of at most `tol`, or after `max_iter` iterations."""
 
     tol: float = 0.0
     max_iter: float = np.inf
@@ -110,11 +111,11 @@ def follow(iterates: Iterates, limits: Limits, verbose: bool = False, callback: 
 def _ended(found: Iterate, iteration: Iteration, limits: Limits, callback: Callback | None) -> Reason | None:
     if not np.isfinite(found.loss):
         return Reason.NOT_FINITE
-    if found.gradient_norm <= limits.tol:
+    if found.change is None and found.gradient_norm <= limits.tol:
         return Reason.SMALL_GRADIENT
     if callback is not None and callback(iteration):
         return Reason.CALLBACK
-    if found.change <= limits.tol:
+    if found.change is not None and found.change <= limits.tol:
         return Reason.SMALL_CHANGE
     return Reason.ITERATIONS if iteration.number >= limits.max_iter else None
 
