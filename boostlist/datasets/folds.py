@@ -126,9 +126,8 @@ class Folds:
         if self.layout == "parts":
             return _load_alike(self.files[0], self.options)
         data = load_letor(self.path, **self.options)
-        if data.n_queries < PARTS:
-            raise ValueError(f"{self.path} has {data.n_queries} queries; at least {PARTS} are needed for {PARTS} folds")
-        return data.split(*[1 / PARTS] * PARTS, seed=self.seed)
+        refuse_few_queries(data, str(self.path))
+        return deal(data, self.seed)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -259,6 +258,17 @@ def load_sample(number: int = 1, **options: Any) -> Fold:
     300
     """
     return load_fold(sample_folder(), number, **options)
+
+
+def refuse_few_queries(data: RankingData, name: str) -> None:
+    """Raise a ValueError for data with fewer queries than there are parts."""
+    if data.n_queries < PARTS:
+        raise ValueError(f"{name} has {data.n_queries} queries; at least {PARTS} are needed for {PARTS} folds")
+
+
+def deal(data: RankingData, seed: int) -> tuple[RankingData, ...]:
+    """Deal the queries out to the parts, at random."""
+    return data.split(*[1 / PARTS] * PARTS, seed=seed)
 
 
 def rotation(number: int, parts: Sequence[RankingData]) -> Fold:

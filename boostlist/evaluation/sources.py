@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from boostlist.datasets import Fold, RankingData, load_letor
-from boostlist.datasets.folds import PARTS, rotation
+from boostlist.datasets.folds import PARTS, deal, refuse_few_queries, rotation
 from boostlist.evaluation.folds import find_source
 
 
@@ -96,10 +96,7 @@ class Rotation:
     _parts: dict[int, tuple[RankingData, ...]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        if self.data.n_queries < PARTS:
-            raise ValueError(
-                f"{self.name} has {self.data.n_queries} queries; at least {PARTS} are needed for {PARTS} folds"
-            )
+        refuse_few_queries(self.data, self.name)
 
     @property
     def path(self) -> str:
@@ -115,9 +112,8 @@ class Rotation:
         """Put a fold together."""
         repetition, place = divmod(number - 1, PARTS)
         if repetition not in self._parts:
-            parts = dense(self.data).split(*[1 / PARTS] * PARTS, seed=self.seed + repetition)
             self._parts.clear()
-            self._parts[repetition] = parts
+            self._parts[repetition] = deal(dense(self.data), self.seed + repetition)
         return replace(rotation(place + 1, self._parts[repetition]), number=number)
 
 
