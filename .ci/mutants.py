@@ -1,12 +1,14 @@
 """How many mutants of a folder its tests kill: a random sample of mutmut's, and the survivors as diffs.
 
-    python .ci/mutants.py boosters [--sample 70] [--seed 0] [--retry]
+    python .ci/mutants.py boosters [--sample 70] [--seed 0] [--loops] [--retry]
 
 Works on a copy of the project, ``mutants/boosters``. There mutmut, set up in pyproject.toml, writes every mutant of
 every function beside the original; the environment chooses one, so that neither sources nor numba's caches change in
 between. It forks a process with all modules imported for each mutant and runs the tests that reach the function. Of
 tests that share a fixture it knows only the first one, and of calls at import nothing: what survives is tried again in
 a process of its own, on all tests of the folder (``tests/boosters``).
+
+Loops for numba are not mutated. Files that hold some are left out without `--loops`, as numba would compile them anew.
 
 Results are kept as they come. A second call goes on where the first one ended, with the tests as they are now and the
 code as it was; `--retry` tries survivors again. To begin anew, delete the copy.
@@ -18,6 +20,7 @@ import argparse
 import math
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -27,11 +30,12 @@ from mutmut import __main__ as mutmut
 from mutmut.configuration import config
 
 ALIVE = ("survived", "no tests")
+LOOP = r"^@(compiled|vectorized|partial\(compiled)"
 # Seconds after which tests that a mutant keeps from ending are ended.
 LIMIT = 900
 
 
-def enter(folder: str) -> None:
+def enter(folder: str, loops: bool) -> None:
     """Go to the copy of the project, with the tests as they are now, and tell mutmut what to mutate there."""
     copy = Path("mutants") / folder
     if not copy.exists():
@@ -44,6 +48,9 @@ def enter(folder: str) -> None:
     os.chdir(copy)
     config().only_mutate = [f"boostlist/{folder}/*"]
     config().pytest_add_cli_args_test_selection += [f"tests/{folder}"]
+    if not loops:
+        files = Path("boostlist", folder).glob("*.py")
+        config().do_not_mutate += [str(file) for file in files if re.search(LOOP, file.read_text(), re.MULTILINE)]
 
 
 def write_mutants() -> None:
@@ -103,10 +110,11 @@ def main() -> None:
     parser.add_argument("folder")
     parser.add_argument("--sample", type=int, default=70, help="number of mutants")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--loops", action="store_true", help="files with numba loops too: their Python functions")
     parser.add_argument("--retry", action="store_true", help="try survivors again")
     arguments = parser.parse_args()
     os.environ |= {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
-    enter(arguments.folder)
+    enter(arguments.folder, arguments.loops)
     write_mutants()
     before = results()
     chosen = random.Random(arguments.seed).sample(list(before), min(arguments.sample, len(before)))

@@ -115,6 +115,14 @@ def test_landmarks_are_training_documents_and_depend_on_the_seed(landmarks):
     assert {tuple(row) for row in a} <= {tuple(row) for row in X}
 
 
+def test_kmeans_plusplus_takes_one_document_of_each_heap():
+    X, y, qid = xor(1, queries=10)
+    heap = np.random.default_rng(0).integers(0, 4, len(X))
+    ranker = KernelRanker(n_landmarks=4, landmarks="kmeans++", gamma=1.0, random_state=0)
+    basis = ranker.fit(X + 1e6 * heap[:, np.newaxis], y, qid=qid).basis_
+    assert sorted(np.rint(basis[:, 0] / 1e6)) == [0, 1, 2, 3]
+
+
 def test_balanced_landmarks():
     queries = Queries.from_sizes(np.zeros(111), [100, 10, 1])
     rows = _balanced(queries, 11, np.random.default_rng(0))

@@ -79,6 +79,13 @@ def test_it_learns_and_depends_on_the_seed():
     assert not np.allclose(other.A_, ranker.A_)
 
 
+@pytest.mark.parametrize("n", [1, 6])
+def test_one_column_is_enough_on_either_side(n):
+    X, y, qid = questions(0, queries=3)
+    ranker = BilinearRanker(n_query_features=n, d=2, random_state=0).fit(X, y, qid=qid)
+    assert (ranker.A_.shape[-1], ranker.B_.shape[-1]) == (n, 7 - n)
+
+
 @pytest.mark.parametrize(
     ("ranker", "message"),
     [
