@@ -31,8 +31,8 @@ PUBLIC = (
     "boostlist.distributed",
     "boostlist.solvers",
 )
-# Gallery scripts that start processes or need minutes: shown, not run.
-NOT_RUN = ("dask_cluster", "out_of_core", "rank_answers")
+# Arguments of gallery scripts that take minutes without any.
+ARGUMENTS = {"out_of_core.py": ["lightgbm", "3000"], "rank_answers.py": ["--questions", "600"]}
 
 project = "boostlist"
 author = "The boostlist developers"
@@ -57,6 +57,7 @@ suppress_warnings = ["config.cache"]
 
 autosummary_generate = True
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 autodoc_default_options = {"members": True, "inherited-members": False}
 napoleon_use_rtype = False
 napoleon_use_ivar = True
@@ -82,7 +83,8 @@ os.environ.setdefault("MPLBACKEND", "agg")
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    "filename_pattern": rf"^((?!{'|'.join(NOT_RUN)}).)*$",
+    "filename_pattern": r"\.py$",
+    "reset_argv": lambda conf, script: ARGUMENTS.get(Path(script["src_file"]).name, []),
     "ignore_pattern": r"reproduce",
     "nested_sections": False,
     "download_all_examples": False,
@@ -91,7 +93,6 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "min_reported_time": 10**6,
-    "default_thumb_file": str(HERE / "report.png"),
     "abort_on_example_error": True,
 }
 
@@ -152,6 +153,7 @@ def skip_what_scikit_learn_adds(app: Any, what: str, name: str, obj: Any, skip: 
 def links_of_the_site(text: str) -> str:
     """Let links that lead to a file on a code host lead to a page here, and drop those to what is no page."""
     text = re.sub(r"\]\(docs/(\w+\.md)", r"](\1", text)
+    text = text.replace("](../examples)", "](gallery/index.rst)")
     return re.sub(r"\[([^]]+)\]\((?:\.\./[^)]+|CHANGELOG\.md)\)", r"\1", text)
 
 

@@ -19,8 +19,8 @@ grades = np.array([3, 0, 2, 2, 1, 1, 0, 1, 4, 0, 0, 0])
 scores = np.linspace(2, -2, len(grades))
 queries = Queries.from_sizes(grades, [len(grades)])
 
-columns = 4
-figure, axes = plt.subplots(-(-len(registry) // columns), columns, figsize=(11, 13), sharex=True, layout="constrained")
+columns = 5
+figure, axes = plt.subplots(-(-len(registry) // columns), columns, figsize=(11, 10), sharex=True, layout="constrained")
 colours = plt.get_cmap("viridis")(grades / grades.max())
 for ax, (name, loss) in zip(axes.flat, registry.items(), strict=False):
     gradient, diag = loss().bind(queries).gradient_hessian(scores)
@@ -34,6 +34,6 @@ for ax, (name, loss) in zip(axes.flat, registry.items(), strict=False):
 for ax in axes.flat[len(registry) :]:
     ax.axis("off")
 for ax in axes[-1]:
-    ax.set_xlabel("place in the list")
+    ax.set(xlabel="place in the list", xticks=(1, 3, 6, 9, 12))
 figure.suptitle("Step that each loss asks of each document, relative to its largest")
 plt.show()

@@ -18,5 +18,6 @@ booster = lgb.train(params, train, num_boost_round=100)
 ndcg = boostlist.metrics.get("ndcg@10")
 print(f"{ndcg.name} on the test part: {ndcg.mean(booster.predict(test.X), test.queries):.4f}")
 
-lgb.plot_importance(booster, importance_type="gain", max_num_features=10, precision=0)
+_, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+lgb.plot_importance(booster, ax=ax, importance_type="gain", max_num_features=10, height=0.7, precision=0, grid=False)
 plt.show()

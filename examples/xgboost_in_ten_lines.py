@@ -18,5 +18,8 @@ booster = xgb.train(params, train, num_boost_round=100, obj=boostlist.objectives
 ndcg = boostlist.metrics.get("ndcg@10")
 print(f"{ndcg.name} on the test part: {ndcg.mean(booster.predict(xgb.DMatrix(test.X)), test.queries):.4f}")
 
-xgb.plot_importance(booster, importance_type="gain", max_num_features=10, values_format="{v:.0f}")
+_, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+xgb.plot_importance(
+    booster, ax=ax, importance_type="gain", max_num_features=10, height=0.7, show_values=False, grid=False
+)
 plt.show()

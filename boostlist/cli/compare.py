@@ -13,7 +13,7 @@ from boostlist.cli._io import add_reading_options, format_of, read_data
 from boostlist.cli._usage import checking_arguments
 
 if TYPE_CHECKING:
-    from boostlist.evaluation.experiment import Plan
+    from boostlist.evaluation.plan import Plan
 
 EPILOG = """\
 models:
@@ -61,7 +61,13 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--select", metavar="METRIC", help="metric to choose settings by (default: the first of them)")
     parser.add_argument("--repeats", type=int, default=1, metavar="R", help="cut one file into folds this many times")
     parser.add_argument("--grid", metavar="small|full|FILE", help="settings to try; TOML or JSON (default: small)")
-    parser.add_argument("--tune", type=int, metavar="N", help="draw N settings of each model at random instead")
+    parser.add_argument("--tune", type=int, metavar="N", help="try N settings of each model from ranges instead")
+    parser.add_argument(
+        "--search",
+        default="random",
+        metavar="random|optuna",
+        help="how --tune finds them: at random, or by Optuna, each by what those before it gave (default: random)",
+    )
     parser.add_argument("--jobs", type=int, metavar="N", help="processes, of one thread each (default: cores)")
     parser.add_argument("--out", metavar="DIR", help="output folder (default: compare-DATA)")
     parser.add_argument("--keep-models", action="store_true", help="save the chosen models in the folder models")
@@ -124,6 +130,7 @@ def plan_of(arguments: argparse.Namespace) -> Plan:
         select=arguments.select,
         grid=arguments.grid,
         tune=arguments.tune,
+        search=arguments.search,
         keep_models=arguments.keep_models,
         seed=arguments.seed,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -11,12 +12,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from boostlist.evaluation import tables
 from boostlist.evaluation.contenders import Contender, Guest
-from boostlist.evaluation.experiment import Outcome, Plan, run
+from boostlist.evaluation.experiment import Outcome, run
 from boostlist.evaluation.grids import read_grid
 from boostlist.evaluation.guests import Run
 from boostlist.evaluation.lineup import contenders
 from boostlist.evaluation.panel import Model, check_host_parameters, check_hosts, default_baseline
+from boostlist.evaluation.plan import Plan
 from boostlist.evaluation.progress import Progress
+from boostlist.evaluation.search import check_search
 from boostlist.evaluation.significance import PairedComparison
 from boostlist.evaluation.significance import compare as compare_values
 from boostlist.evaluation.sources import make_source
@@ -42,6 +45,7 @@ def compare(
     select: str | None = None,
     grid: str | Path | Mapping[str, Mapping[str, Any]] | None = None,
     tune: int | None = None,
+    search: str = "random",
     out: str | Path | None = None,
     fresh: bool = False,
     keep_models: bool = False,
@@ -78,8 +82,11 @@ def compare(
         ``"small"`` (the default), ``"full"``, a TOML or JSON file, or a mapping: by family or name of a model, the
         values of each parameter.
     tune
-        Number of settings of each model that are drawn at random from the grid, by default from ranges that the package
-        has, the same for all models of a family; None tries every setting of the grid.
+        Number of settings of each model that are tried of the grid, by default of ranges that the package has; None
+        tries every setting of the grid.
+    search
+        How `tune` finds them: ``"random"`` draws them, the same for all models of a family; ``"optuna"`` (extra
+        ``tune``) chooses each by what those before it gave on the validation part of the fold.
     out
         Folder to keep results in, which a later call goes on with; None keeps nothing.
     fresh
@@ -115,6 +122,7 @@ def compare(
         select=select,
         grid=grid,
         tune=tune,
+        search=search,
         keep_models=keep_models,
         seed=seed,
     )
@@ -142,6 +150,7 @@ def make_plan(
     select: str | None,
     grid: Any,
     tune: int | None,
+    search: str,
     keep_models: bool,
     seed: int,
 ) -> Plan:
@@ -153,6 +162,7 @@ def make_plan(
     for what, value in (("repeats", repeats), ("tune", 1 if tune is None else tune)):
         if value < 1:
             raise ValueError(f"{what} must be at least 1, got {value}")
+    check_search(search)
     panel = contenders(models)
     reference = _baseline(panel, baseline)
     check_hosts(panel)
@@ -166,6 +176,7 @@ def make_plan(
         select=chosen,
         seed=seed,
         tune=tune,
+        search=search,
         repeats=repeats,
         keep_models=keep_models,
     )
@@ -297,7 +308,7 @@ class Comparison:
         return write_report(self.summary, Path(folder), command=command, jobs=self.jobs)
 
     def __str__(self) -> str:
-        return tables.as_text(self.summary)
+        return tables.as_text(self.summary, shutil.get_terminal_size().columns if sys.stdout.isatty() else None)
 
     __repr__ = __str__
 

@@ -4,99 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from boostlist.evaluation.contenders import Contender, Grid
+from boostlist.evaluation.agenda import Agenda
 from boostlist.evaluation.folds import FoldFacts
-from boostlist.evaluation.grids import drawn, label, settings
-from boostlist.evaluation.guests import Column
+from boostlist.evaluation.plan import Plan
 from boostlist.evaluation.progress import Progress
-from boostlist.evaluation.sources import Source
 from boostlist.evaluation.storage import Result, Store
-from boostlist.evaluation.training import CURVE, Failure, Task, Trainer
+from boostlist.evaluation.training import Failure, Task, Trainer
 from boostlist.evaluation.workers import Workers
-from boostlist.metrics import get as get_metric
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What an experiment is to do.
-
-    Attributes
-    ----------
-    source
-        The data and its folds.
-    models, baseline
-        The panel, and the model of it that the others are compared with.
-    grid
-        Settings of each model.
-    metrics
-        Names of the metrics to report; the selection metric is one of them.
-    select
-        Name of the metric that early stopping and the choice of settings go by.
-    seed
-        Seed of estimators and of resampling.
-    tune
-        Number of settings of each model that are drawn from the grid; None tries all of them.
-    repeats
-        How many times each query is tested, in folds that are cut in another way each time.
-    keep_models
-        Whether to save the trained models.
-    """
-
-    source: Source
-    models: tuple[Contender, ...]
-    baseline: Contender
-    grid: Grid
-    metrics: tuple[str, ...]
-    select: str
-    seed: int = 0
-    tune: int | None = None
-    repeats: int = 1
-    keep_models: bool = False
-
-    def __post_init__(self) -> None:
-        for name in (*self.metrics, self.select):
-            get_metric(name)
-        if self.baseline not in self.models:
-            raise ValueError(f"the baseline {self.baseline.name} is not one of the models")
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What results in one folder must share."""
-        return {
-            "data": self.source.name,
-            "fingerprint": self.source.fingerprint,
-            "select": self.select,
-            "seed": self.seed,
-        }
-
-    @property
-    def measured(self) -> tuple[str, ...]:
-        """All metrics that are measured: those of the report and those of its curve."""
-        return tuple(dict.fromkeys((self.select, *self.metrics, *CURVE)))
-
-    def settings(self, model: Contender) -> list[dict[str, Any]]:
-        """Return the settings of a model that are tried."""
-        return settings(model, self.grid) if self.tune is None else drawn(model, self.grid, self.tune, self.seed)
-
-    @property
-    def hidden(self) -> tuple[str, ...]:
-        """Columns of the data that are no features: they hold scores of a model."""
-        columns = [model for model in self.models if isinstance(model, Column)]
-        return tuple(column.feature for column in columns if column.name.startswith("column:"))
-
-    def tasks(self) -> list[Task]:
-        """Return all tasks: fold by fold, so that what is there after an interruption compares all models."""
-        by_model = {model: self.settings(model) for model in self.models}
-        return [
-            Task(model, fold, each, label(each, by_model[model]))
-            for fold in self.source.numbers
-            for model in self.models
-            for each in by_model[model]
-        ]
 
 
 @dataclass
@@ -154,9 +71,12 @@ def run(plan: Plan, store: Store, jobs: int, progress: Progress) -> Outcome:
         try:
             workers = stack.enter_context(Workers(trainer, jobs))
             _find_facts(outcome, store, workers, progress)
-            missing = _find_results(outcome, store, progress)
-            for task, came in workers.run(missing, progress.started, progress.tick, progress.compiling):
+            largest = max(facts.largest for facts in outcome.facts.values())
+            agenda = Agenda(plan, largest, lambda task: _look_up(task, outcome, store, progress))
+            progress.begin(agenda.expected)
+            for task, came in workers.run(agenda.waiting, progress.started, progress.tick, progress.compiling):
                 _record(task, came, outcome, store, progress)
+                agenda.ended(task, came)
         except KeyboardInterrupt:
             outcome.interrupted = True
         except _CannotStoreError as error:
@@ -176,26 +96,20 @@ def _find_facts(outcome: Outcome, store: Store, workers: Workers, progress: Prog
             store.save_facts(facts)
 
 
-def _find_results(outcome: Outcome, store: Store, progress: Progress) -> list[Task]:
-    """Collect the results that are stored, and return the tasks that are left."""
-    plan, missing = outcome.plan, []
-    largest = max(facts.largest for facts in outcome.facts.values())
-    origins = {model.name: model.origin for model in plan.models}
-    tasks = [replace(task, largest=largest, origin=origins[task.model.name]) for task in plan.tasks()]
-    for task in tasks:
-        which = task.model.name, task.fold, task.setting
-        stored = store.load(*which)
-        if (
-            stored is not None
-            and (stored.largest, stored.origin) == (largest, task.origin)
-            and set(plan.measured) <= set(stored.test)
-            and not (plan.keep_models and task.model.learns and not store.has_model(*which))
-        ):
-            outcome.results.append(stored)
-        else:
-            missing.append(task)
-    progress.begin(tasks, outcome.results)
-    return missing
+def _look_up(task: Task, outcome: Outcome, store: Store, progress: Progress) -> Result | None:
+    """Return what an earlier run stored of a task, and note it; None if there is nothing that serves."""
+    plan, which = outcome.plan, (task.model.name, task.fold, task.setting)
+    found = store.load(*which)
+    if (
+        found is None
+        or (found.largest, found.origin) != (task.largest, task.origin)
+        or not set(plan.measured) <= set(found.test)
+        or (plan.keep_models and task.model.learns and not store.has_model(*which))
+    ):
+        return None
+    outcome.results.append(found)
+    progress.found(found)
+    return found
 
 
 class _CannotStoreError(Exception):

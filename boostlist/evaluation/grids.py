@@ -36,12 +36,19 @@ class Range:
             raise ValueError(f"a range has low < high, and with log 0 < low; got {self.low} and {self.high}")
 
     def draw(self, rng: np.random.Generator) -> float | int:
-        """Return a number, of four digits; a whole one if both ends are whole."""
+        """Return a number of the range."""
         if self.log:
-            value = math.exp(rng.uniform(math.log(self.low), math.log(self.high)))
-        else:
-            value = rng.uniform(self.low, self.high)
-        return round(value) if isinstance(self.low, int) and isinstance(self.high, int) else float(f"{value:.4g}")
+            return self.shown(math.exp(rng.uniform(math.log(self.low), math.log(self.high))))
+        return self.shown(rng.uniform(self.low, self.high))
+
+    @property
+    def whole(self) -> bool:
+        """Whether both ends are whole numbers, and so all that are drawn."""
+        return isinstance(self.low, int) and isinstance(self.high, int)
+
+    def shown(self, value: float) -> float | int:
+        """Return a number as it is tried: a whole one, or one of four digits."""
+        return round(value) if self.whole else float(f"{value:.4g}")
 
     def __str__(self) -> str:
         return f"{self.low:g} to {self.high:g}{', logarithmic' if self.log else ''}"

@@ -5,11 +5,10 @@ from __future__ import annotations
 import shutil
 import statistics
 import time
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
 from typing import TextIO
 
-from boostlist.evaluation.storage import Result, setting_key
+from boostlist.evaluation.storage import Result
 from boostlist.evaluation.training import Failure, Task
 from boostlist.metrics import get as get_metric
 
@@ -34,8 +33,8 @@ class Progress:
     def __init__(self, stream: TextIO | None, select: str, jobs: int, live: bool = False) -> None:
         self._stream, self._select, self._jobs, self._live = stream, select, jobs, live
         self._metric = get_metric(select)
-        self._tasks: Sequence[Task] = ()
-        self._left: list[Task] = []
+        self._expected: Counter[str] = Counter()
+        self._done: Counter[str] = Counter()
         self._running: list[Task] = []
         self._best: dict[tuple[str, int], float] = {}
         self._warned: dict[str, list[str]] = defaultdict(list)
@@ -45,15 +44,17 @@ class Progress:
         self._start = time.monotonic()
         self._shown = 0
 
-    def begin(self, tasks: Sequence[Task], stored: Sequence[Result]) -> None:
-        """Begin with all tasks, of which some have stored results."""
-        have = {(result.model, result.fold, setting_key(result.setting)) for result in stored}
-        self._tasks = tasks
-        self._left = [task for task in tasks if (task.model.name, task.fold, setting_key(task.setting)) not in have]
-        for result in stored:
-            self._note(result)
-        if stored:
-            self._line(f"{len(stored)} of {len(tasks)} results are there already; {len(self._left)} to go")
+    def found(self, result: Result) -> None:
+        """Note a result that is stored from an earlier run."""
+        self._done[result.model] += 1
+        self._note(result)
+
+    def begin(self, expected: Counter[str]) -> None:
+        """Begin with a number of trainings of each model, some of which may have been found."""
+        self._expected = expected
+        found, total = self._done.total(), expected.total()
+        if found:
+            self._line(f"{found} of {total} results are there already; {total - found} to go")
 
     def started(self, task: Task) -> None:
         """Note that a task has begun."""
@@ -77,7 +78,7 @@ class Progress:
     def finished(self, task: Task, came: Result | Failure) -> None:
         """Note that a task has ended."""
         self._running.remove(task)
-        self._left.remove(task)
+        self._done[task.model.name] += 1
         del self._begun[id(task)]
         what = f"{task.model.name}  fold {task.fold}  {task.label}".rstrip()
         if isinstance(came, Failure):
@@ -92,8 +93,7 @@ class Progress:
         """Leave the live block behind, and say in one line for each model what its trainings warned of."""
         self._erase()
         for model, texts in self._warned.items():
-            trainings = sum(task.model.name == model for task in self._tasks)
-            self._line(f"{model}: {len(texts)} of {trainings} trainings warned, such as: {texts[0]}")
+            self._line(f"{model}: {len(texts)} of {self._expected[model]} trainings warned, such as: {texts[0]}")
 
     def seconds_left(self) -> float | None:
         """Estimate the time left: each task takes as long as those of its model did, else as the usual task did.
@@ -105,7 +105,8 @@ class Progress:
             return None
         usual = statistics.median(known)
         cost = {name: statistics.median(times) for name, times in self._seconds.items()}
-        total = sum(cost.get(task.model.name, usual) for task in self._left)
+        left = self._expected - self._done
+        total = sum(number * cost.get(name, usual) for name, number in left.items())
         now = time.monotonic()
         spent = sum(min(now - self._begun[id(task)], cost.get(task.model.name, usual)) for task in self._running)
         return max(0.0, total - spent) / self._jobs
@@ -136,19 +137,18 @@ class Progress:
         return f"{model}  {self._select} {means[model]:.4f} on validation, {count} fold{'s' if count > 1 else ''}"
 
     def _count(self) -> str:
-        total = len(self._tasks)
-        return f"[{total - len(self._left):{len(str(total))}}/{total}]"
+        total = self._expected.total()
+        return f"[{self._done.total():{len(str(total))}}/{total}]"
 
     def _times(self) -> str:
         left = self.seconds_left()
-        about = "" if left is None or not self._left else f", about {clock(left)} left"
+        about = "" if left is None or self._done == self._expected else f", about {clock(left)} left"
         return f"{clock(time.monotonic() - self._start)}{about}"
 
     def _draw(self) -> None:
         if self._stream is None or not self._live:
             return
-        total = len(self._tasks)
-        filled = round(_BAR * (total - len(self._left)) / max(1, total))
+        filled = round(_BAR * self._done.total() / max(1, self._expected.total()))
         lines = [f"{'━' * filled}{'╌' * (_BAR - filled)} {self._count()}  {self._times()}"]
         for i, task in enumerate(self._running):
             lines.append(f"{'now ' if not i else '    '}  {task.model.name}  fold {task.fold}  {task.label}")

@@ -17,7 +17,8 @@ import numpy as np
 
 from boostlist._typing import AnyArray, FloatArray, IntArray
 from boostlist.evaluation.contenders import Contender
-from boostlist.evaluation.experiment import Outcome, Plan
+from boostlist.evaluation.experiment import Outcome
+from boostlist.evaluation.plan import Plan
 from boostlist.evaluation.significance import Interval, PairedComparison, compare, holm, mean_interval
 from boostlist.evaluation.storage import Result
 from boostlist.evaluation.training import mean
@@ -220,8 +221,8 @@ def _chosen(outcome: Outcome) -> dict[str, dict[int, Result]]:
         for fold in plan.source.numbers:
             results = grouped[model.name, fold]
             if results and len(results) + tried[model.name, fold] >= len(order):
-                # Of equally good settings the first in the grid, whichever was finished first.
-                results.sort(key=lambda result: order.index(dict(result.setting)))
+                if not plan.adaptive:  # Of equally good settings the first in the grid, whichever was finished first.
+                    results.sort(key=lambda result: order.index(dict(result.setting)))
                 better = max if metric.higher_is_better else min
                 found[model.name][fold] = better(results, key=lambda result: result.vali[plan.select])
     return dict(found)

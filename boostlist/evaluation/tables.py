@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -58,24 +59,55 @@ def duration(seconds: float) -> str:
     return f"{1e3 * seconds:.0f} ms" if seconds < 0.9995 else f"{seconds:.2f} s" if seconds < 60 else f"{seconds:.0f} s"
 
 
-def as_text(summary: Summary) -> str:
-    """Return the comparison as aligned text, the best model first, and below it what went wrong."""
+def as_text(summary: Summary, width: int | None = None) -> str:
+    """Return the comparison as aligned text, the best model first, and below it what went wrong.
+
+    Parameters
+    ----------
+    summary
+        The comparison.
+    width
+        Characters that fit in a line, which the table is cut for and text is wrapped at; None for no limit.
+    """
+    notes = [f"{name}: {reason}" for name, reason in trouble(summary)]
     if not summary.entries:
-        lines = ["no model has been trained on a whole fold yet"]
+        blocks = ["no model has been trained on a whole fold yet"]
     else:
         rows = [header(summary), *(cells(summary, entry, i) for i, entry in enumerate(summary.entries, 1))]
-        widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-        lines = [
-            "  ".join(
-                cell.ljust(w) if k == 1 else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in rows
-        ]
-        lines.append("")
-        lines.append(footnote(summary))
-    for name, reason in trouble(summary):
-        lines.append(f"{name}: {reason}")
-    return "\n".join(lines)
+        blocks = ["\n".join(_aligned([[row[k] for k in columns] for row in rows])) for columns in _cut(rows, width)]
+        notes.insert(0, footnote(summary))
+    if width is not None:
+        notes = [textwrap.fill(note, width) for note in notes]
+    return "\n\n".join([*blocks, *(["\n".join(notes)] if notes else [])])
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    """Return lines with columns of equal width; the second, the names, to the left, the others to the right."""
+    widths = _widths(rows)
+    return [
+        "  ".join(
+            cell.ljust(w) if k == 1 else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _widths(rows: list[list[str]]) -> list[int]:
+    return [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+
+
+def _cut(rows: list[list[str]], width: int | None) -> list[list[int]]:
+    """Return the columns of each block of a table that is cut into blocks of a width; ranks and names are in all."""
+    widths = _widths(rows)
+    names = widths[0] + 2 + widths[1]
+    blocks, used = [[0, 1]], names
+    for k in range(2, len(widths)):
+        if width is not None and used + 2 + widths[k] > width and len(blocks[-1]) > 2:
+            blocks.append([0, 1])
+            used = names
+        blocks[-1].append(k)
+        used += 2 + widths[k]
+    return blocks
 
 
 def footnote(summary: Summary) -> str:
@@ -183,7 +215,10 @@ def as_html(summary: Summary) -> str:
     """Return the comparison as a plain HTML table, for notebooks."""
     rows = [header(summary), *(cells(summary, entry, i) for i, entry in enumerate(summary.entries, 1))]
     head, *body = (
-        "".join(f"<{tag}>{html.escape(cell.strip())}</{tag}>" for cell in row)
+        "".join(
+            f'<{tag} style="text-align: {"left" if k == 1 else "right"}">{html.escape(cell.strip())}</{tag}>'
+            for k, cell in enumerate(row)
+        )
         for tag, row in zip(["th", *["td"] * (len(rows) - 1)], rows, strict=True)
     )
     notes = [footnote(summary)] if body else ["No model has results."]

@@ -13,6 +13,7 @@ import pickle
 import signal
 import sys
 import types
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -84,7 +85,7 @@ class Workers:
         ValueError
             If a fold cannot be read.
         """
-        for number, answer in self._answers(numbers, lambda _: None, tick, compiling):
+        for number, answer in self._answers(deque(numbers), lambda _: None, tick, compiling):
             if isinstance(answer, _Death):
                 raise ValueError(f"fold {number} of {self._trainer.source.path}: {answer.reason}")
             if isinstance(answer, Unreadable):
@@ -93,7 +94,7 @@ class Workers:
 
     def run(
         self,
-        tasks: Sequence[Task],
+        tasks: deque[Task],
         started: Callable[[Task], None],
         tick: Callable[[], None],
         compiling: Callable[[], None],
@@ -103,7 +104,7 @@ class Workers:
         Parameters
         ----------
         tasks
-            In the order in which they are to be started.
+            In the order in which they are to be started. They are taken out one by one; more may be put in meanwhile.
         started
             Called with each task when it is handed to a process.
         tick
@@ -116,27 +117,28 @@ class Workers:
 
     def _answers(
         self,
-        items: Sequence[Any],
+        waiting: deque[Any],
         started: Callable[[Any], None],
         tick: Callable[[], None],
         compiling: Callable[[], None],
     ) -> Iterator[tuple[Any, Any]]:
         """Yield each item with what its process answered, or how the process died."""
-        waiting = list(reversed(items))
 
         def hand_out(worker: _Worker) -> None:
-            worker.item = waiting.pop()
+            worker.item = waiting.popleft()
             # A process that has just died is noticed when its answer is read.
             with contextlib.suppress(OSError):
                 worker.pipe.send_bytes(cloudpickle.dumps(worker.item))
             started(worker.item)
 
-        idle = self._workers[: len(items)]
-        for _ in range(len(idle), min(self._jobs, len(items))):
-            idle.append(self._start())
-        for worker in idle:
-            hand_out(worker)
-        while busy := [worker for worker in self._workers if worker.item is not None]:
+        def busy_workers() -> list[_Worker]:
+            for worker in [each for each in self._workers if each.item is None][: len(waiting)]:
+                hand_out(worker)
+            while waiting and len(self._workers) < self._jobs:
+                hand_out(self._start())
+            return [worker for worker in self._workers if worker.item is not None]
+
+        while busy := busy_workers():
             ready = wait([worker.pipe for worker in busy], timeout=_TICK)
             if not ready:
                 tick()
@@ -148,11 +150,7 @@ class Workers:
                     continue
                 if isinstance(answer, _Death):
                     self._workers.remove(worker)
-                    if waiting:
-                        worker = self._start()
                 worker.item = None
-                if waiting:
-                    hand_out(worker)
                 yield item, answer
 
     def _start(self) -> _Worker:

@@ -32,6 +32,7 @@ PLAN = {
     "select": None,
     "grid": None,
     "tune": None,
+    "search": "random",
     "keep_models": False,
     "seed": 0,
 }
@@ -141,7 +142,7 @@ def test_the_table_for_papers_and_notebooks(data, threads):
         "\\begin{tabular}{lrrrr}\n\\toprule\nmodel & ndcg@5 & map & difference & $p$ \\\\\n"
     )
     assert f"| 1 | **a_b&c\\|\\<i\\>$d$** | **{value}** |" in found.to_markdown()
-    assert f"<td>a_b&amp;c|&lt;i&gt;$d$</td><td>{value}</td>" in found._repr_html_()
+    assert re.search(rf"left\">a_b&amp;c\|&lt;i&gt;\$d\$</td><td[^>]*right\">{value}</td>", found._repr_html_())
     assert "<i>" not in found._repr_html_()
     assert value in str(found)
 
@@ -243,6 +244,7 @@ def test_models_that_are_none(data, models, message):
         ({"folds": [6]}, "data has the folds 1, 2, 3, 4, 5, not 6"),
         ({"repeats": 0}, "repeats must be at least 1"),
         ({"tune": 0}, "tune must be at least 1"),
+        ({"tune": 2, "search": "grid"}, "search is one of random, optuna, got 'grid'"),
         ({"metrics": []}, "no metrics given"),
         ({"keep_models": True}, "keep_models needs a folder"),
         ({"data": 5}, "no data"),

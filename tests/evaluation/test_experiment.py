@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 from boostlist.datasets import RankingData, make_ranking, write_letor
 from boostlist.evaluation import experiment, interrupts, storage, tables
 from boostlist.evaluation.folds import find_source
-from boostlist.evaluation.grids import SMALL
+from boostlist.evaluation.grids import SMALL, read_grid
 from boostlist.evaluation.panel import panel
 from boostlist.evaluation.report import write_report
 from boostlist.evaluation.storage import Store
@@ -228,6 +229,43 @@ def test_a_full_disk_keeps_what_is_done(stub_run, monkeypatch):
     assert len(outcome.results) == 4
 
 
+def test_settings_by_optuna_follow_what_came_before(stub_run, tmp_path, monkeypatch):
+    pytest.importorskip("optuna")
+    noisy = {"stub": {"noise": {"low": 0.0, "high": 5.0}, "C": [1.0]}}
+    options = {"grid": read_grid(noisy), "tune": 12, "search": "optuna", "folds": (1, 2)}
+    _, store, outcome = stub_run(["stub"], folder=tmp_path / "a", **options)
+    tried = {fold: [r.setting["noise"] for r in outcome.results if r.fold == fold] for fold in (1, 2)}
+    assert [len(set(each)) for each in tried.values()] == [12, 12]
+    # Noise only harms, which a third of the budget at random shows; the rest is drawn near the least of it.
+    assert all(np.mean(each[5:]) < 0.6 * np.mean(each[:5]) for each in tried.values())
+    assert tried[1] != tried[2]  # each fold goes by its own validation part
+    chosen = summarize(outcome).entries[0].chosen
+    for result in chosen:
+        assert result.vali["ndcg@10"] == max(r.vali["ndcg@10"] for r in outcome.results if r.fold == result.fold)
+
+    # A run that goes on asks for the same settings, and trains what is missing of them.
+    for path in sorted((store.folder / "results").glob("*fold2*"))[::2]:
+        path.unlink()
+    stream = io.StringIO()
+    _, _, again = stub_run(["stub"], folder=tmp_path / "a", stream=stream, **options)
+    assert [(r.fold, r.setting) for r in again.results if r.fold == 2] == [
+        (r.fold, r.setting) for r in outcome.results if r.fold == 2
+    ]
+    assert stream.getvalue().count("] stub  fold") == 6
+    monkeypatch.setattr(StubRanker, "fit", lambda *_, **__: pytest.fail("a model was trained"))
+    stub_run(["stub"], folder=tmp_path / "a", **options)
+
+
+def test_settings_by_optuna_where_there_are_few_or_trainings_fail(stub_run):
+    pytest.importorskip("optuna")
+    options = {"grid": {"stub": {"C": [1.0, 2.0, 3.0, 4.0]}}, "tune": 4, "search": "optuna", "folds": (1,)}
+    _, _, outcome = stub_run(["stub?mode=fail2", "stub"], **options)
+    for name, expected in (("stub", {1, 2, 3, 4}), ("stub?mode=fail2", {1, 3, 4})):
+        assert {r.setting["C"] for r in outcome.results if r.model == name} == expected
+    assert [failure.task.setting["C"] for failure in outcome.failures] == [2.0]
+    assert {entry.name for entry in summarize(outcome).entries} == {"stub", "stub?mode=fail2"}
+
+
 def test_a_folder_of_another_experiment_is_refused(stub_run, tmp_path):
     _, store, _ = stub_run(["stub"])
     with pytest.raises(ValueError, match=r"belongs to another experiment: its seed is 0, here it is 1\. .*--fresh"):
@@ -306,7 +344,7 @@ def test_progress(stub_run, monkeypatch):
     progress = experiment.Progress(terminal, "ndcg@10", 1, live=True)
     plan, _, outcome = stub_run(["stub", "stub?noise=5"], folds=(1,))
     tasks = plan.tasks()
-    progress.begin(tasks, [])
+    progress.begin(Counter(task.model.name for task in tasks))
     for task, result in zip(tasks, outcome.results, strict=True):
         progress.started(task)
         time.sleep(0.01)
@@ -326,7 +364,7 @@ def test_the_time_left_is_that_of_trainings_alone(stub_run, monkeypatch):
     clock = iter(range(0, 100_000, 60))  # a minute between all that happens, as on a loaded machine
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     progress = experiment.Progress(None, "ndcg@10", 2)
-    progress.begin(tasks, [])
+    progress.begin(Counter(task.model.name for task in tasks))
     assert progress.seconds_left() is None
     for task in tasks[:3]:
         progress.started(task)

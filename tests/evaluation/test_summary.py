@@ -174,6 +174,15 @@ def test_text_table_is_aligned(outcome):
     assert "<0.001 *" in next(row for row in rows if "linear" in row)
 
 
+def test_text_is_cut_for_a_narrow_terminal(outcome):
+    summary = summarize(outcome)
+    wide, narrow = tables.as_text(summary), tables.as_text(summary, width=60)
+    assert max(map(len, narrow.splitlines())) <= 60 < max(map(len, wide.splitlines()))
+    first, second, *_ = (block.splitlines() for block in narrow.split("\n\n"))
+    assert [line.split()[:2] for line in first[1:]] == [line.split()[:2] for line in second[1:]]
+    assert set(narrow.split()) == set(wide.split())
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(0, "0 ms"), (0.9994, "999 ms"), (0.9996, "1.00 s"), (59.9, "59.90 s"), (60.4, "60 s")],
