@@ -12,13 +12,53 @@ CsListMLE(k=10, weights='ndcg', gain='exp2')
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from boostlist.losses import registry
+from boostlist import plugins
+from boostlist.losses import Loss, registry
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from boostlist.boosters.objective import Objective
 
 _CLASSES = {loss.__name__: loss for loss in registry.values()}
 
-__all__ = [*registry, *_CLASSES]
+__all__ = [*registry, *_CLASSES, "with_labels"]
+
+
+def with_labels(loss: Loss | Objective, labels: Mapping[str, ArrayLike]) -> Objective:
+    """Return an objective with further labels, for ``lgb.train`` and ``xgb.train``, whose data sets hold one.
+
+    Terms of the loss that name no label look at the label of the data set. In `boostlist.TreeRanker` give all labels to
+    ``fit`` instead.
+
+    Parameters
+    ----------
+    loss
+        A loss, or what ``loss.objective(...)`` returns.
+    labels
+        Labels by name, an entry for each row of the training data; in ``lgb.cv`` of the whole data.
+
+    Raises
+    ------
+    ValueError
+        If a term names a label that is not given; in training, if labels are not as many as rows, negative or not
+        finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import lightgbm as lgb
+    >>> from boostlist.datasets import load_sample
+    >>> from boostlist.objectives import CsListMLE, with_labels
+    >>> train = load_sample().train
+    >>> loss = CsListMLE() + 0.3 * CsListMLE(label="purchase")
+    >>> objective = with_labels(loss, {"purchase": train.y > 2})
+    >>> booster = lgb.train({"objective": objective, "verbose": -1}, train.lgb_dataset(), 5)
+    """
+    return plugins.with_labels(loss, labels)
 
 
 def __getattr__(name: str) -> Any:

@@ -7,9 +7,12 @@ through here and nowhere else, when the call comes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from boostlist.boosters.objective import Objective
     from boostlist.losses.base import Loss
     from boostlist.metrics.base import Metric
@@ -20,6 +23,13 @@ def objective(loss: Loss, **parameters: Any) -> Objective:
     from boostlist.boosters.objective import Objective
 
     return Objective(loss=loss, **parameters)
+
+
+def with_labels(loss: Loss | Objective, labels: Mapping[str, ArrayLike]) -> Objective:
+    """Return a loss as an objective that has further labels."""
+    from boostlist.boosters.labels import with_labels
+
+    return with_labels(loss, labels)
 
 
 def evaluation(metric: Metric, *call: Any) -> tuple[str, float, bool] | tuple[str, float]:

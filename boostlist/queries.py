@@ -179,9 +179,14 @@ class Queries:
         ValueError
             As `from_sizes` does, and if a label has not one entry for each document.
         """
-        others = Queries.from_sizes({"": self.labels, **labels}, self.sizes).named
-        named = {name: each for name, each in others.items() if name}
-        return Queries(self.labels, self.start, self.weight, {**self.named, **named})
+        main, named = _vectors(labels)
+        for name, each in named.items():
+            if len(each) != self.n_documents:
+                raise ValueError(
+                    f"labels[{name!r}] has {len(each):,} rows but there are {self.n_documents:,} documents"
+                )
+        checked = Queries._checked(main, named, self.start, self.weight)
+        return Queries(self.labels, self.start, self.weight, {**self.named, **checked.named})
 
     def labelled(self, name: str | None) -> Queries:
         """Return the same lists with one of their labels as the main one; None for these as they are.
@@ -199,7 +204,7 @@ class Queries:
             )
             raise ValueError(
                 f"there is no label {name!r}: {known}. Give several labels by name, as a data frame or "
-                f"y={{{name!r}: ..., ...}}"
+                f"y={{{name!r}: ..., ...}}; in lgb.train and xgb.train with boostlist.objectives.with_labels"
             )
         made: dict[str, Queries] = self.__dict__.setdefault("_labelled", {})
         if name not in made:

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import boostlist
-from boostlist import EnsembleRanker, KernelRanker, LinearRanker, Queries, TreeRanker, metrics
+from boostlist import EnsembleRanker, KernelRanker, LinearRanker, Queries, TreeRanker, metrics, objectives
 from boostlist.losses import CsListMLE, GroupPL, ListMLE, Mapped, PairwiseLogistic, Pointwise, Sum, WeightedPL, WpLL
 from tests.boosters.rankers import PARAMS, TEST, TRAIN, both_hosts
 
@@ -200,3 +200,53 @@ def test_members_of_an_ensemble_get_all_labels():
     ensemble = EnsembleRanker([("tree", tree), ("linear", LinearRanker(LOSS))], n_bags=2, random_state=0, n_jobs=1)
     ensemble.fit(TRAIN.X, labels(TRAIN), TRAIN.qid, eval_metric="ndcg@10:purchase")
     assert "ndcg@10:purchase" in ensemble.parts_[0].estimator.evals_result_["valid_0"]
+
+
+def test_labels_beside_those_of_a_data_set():
+    lgb, xgb = pytest.importorskip("lightgbm"), pytest.importorskip("xgboost")
+    named = labels(TRAIN)
+    loss = CsListMLE() + 0.3 * WeightedPL(label="purchase")
+    objective = objectives.with_labels(loss, {"purchase": named["purchase"]})
+    expected = loss.objective().bind(QUERIES)
+    f = np.random.default_rng(0).normal(size=TRAIN.n_documents)
+    for data in (TRAIN.lgb_dataset().construct(), TRAIN.xgb_dmatrix()):
+        for got, want in zip(objective(f, data), expected(f), strict=True):
+            np.testing.assert_array_equal(got, want)
+    assert copy.deepcopy(objective).labels is objective.labels
+    booster = lgb.train({"objective": objective, "verbose": -1}, TRAIN.lgb_dataset(), 3)
+    assert not np.array_equal(
+        booster.predict(TEST.X),
+        lgb.train({"objective": CsListMLE(), "verbose": -1}, TRAIN.lgb_dataset(), 3).predict(TEST.X),
+    )
+    assert xgb.train({}, TRAIN.xgb_dmatrix(), 2, obj=objective).num_boosted_rounds() == 2
+
+
+def test_labels_of_a_fold_of_lightgbm():
+    pytest.importorskip("lightgbm")
+    named = labels(TRAIN)
+    objective = objectives.with_labels(CsListMLE(label="purchase"), named)
+    rows = np.flatnonzero(TRAIN.qid >= TRAIN.qid[TRAIN.queries.start[50]])
+    data = TRAIN.lgb_dataset(free_raw_data=False).construct()
+    part = data.subset(rows.tolist()).construct()
+    f = np.random.default_rng(0).normal(size=len(rows))
+    expected = CsListMLE().objective().bind(Queries.from_qid(named["purchase"][rows], TRAIN.qid[rows]))(f)
+    for got, want in zip(objective(f, part), expected, strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_wrong_labels_beside_those_of_a_data_set_are_named():
+    bought = labels(TRAIN)["purchase"]
+    loss = CsListMLE() + ListMLE(label="purchase")
+    f, data = np.zeros(TRAIN.n_documents), TRAIN.lgb_dataset().construct()
+    with pytest.raises(ValueError, match=r"needs the label 'purchase'; given are 'cart'"):
+        objectives.with_labels(loss, {"cart": bought})
+    with pytest.raises(ValueError, match=r"labels\['purchase'\] has 3 rows but there are 1,222 documents"):
+        objectives.with_labels(loss, {"purchase": bought[:3]})(f, data)
+    with pytest.raises(ValueError, match=r"labels\['purchase'\]\[7\] is nan"):
+        objectives.with_labels(loss, {"purchase": np.where(np.arange(len(bought)) == 7, np.nan, bought)})(f, data)
+    with pytest.raises(ValueError, match=r"there is no label 'purchase'.*boostlist.objectives.with_labels"):
+        loss(f, data)
+    with pytest.raises(ValueError, match=r"give TreeRanker\.fit the labels by name"):
+        TreeRanker(objectives.with_labels(loss, {"purchase": bought})).fit(TRAIN.X, TRAIN.y, TRAIN.qid)
+    with pytest.raises(TypeError, match="takes a loss or an objective"):
+        objectives.with_labels("cs_listmle", {"purchase": bought})

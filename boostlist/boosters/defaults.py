@@ -30,6 +30,10 @@ _LAST_EXP2_GRADE = 4
 def as_objective(objective: str | Loss | Objective) -> Objective | str:
     """Return an objective of boostlist's, or the name of one that the host has to know."""
     if isinstance(objective, Objective):
+        if objective.labels is not None:
+            raise ValueError(
+                "with_labels is for lgb.train and xgb.train; give TreeRanker.fit the labels by name, y={...}"
+            )
         return objective
     if isinstance(objective, Loss):
         return objective.objective()

@@ -44,7 +44,7 @@ tell an objective neither the round nor a random state: the sample is a pure fun
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -62,6 +62,8 @@ from boostlist.queries import Queries
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from boostlist.boosters.labels import CodedLabels, RowLabels
 
 BAGGING_BY_QUERY = (
     "LightGBM ignores bagging_by_query with a custom objective and would bag single documents; remove it. Samples of "
@@ -94,6 +96,8 @@ class Objective:
         Seed of the samples.
     position_bias
         How biases of positions are learned, if the data has positions; or biases by position to start from.
+    labels
+        Further labels of the data, which the host cannot hold; set by `boostlist.objectives.with_labels`.
     """
 
     loss: Loss
@@ -103,6 +107,7 @@ class Objective:
     subsample_queries: float = 1.0
     seed: int = 0
     position_bias: PositionBias = DEFAULT_RULE
+    labels: RowLabels | CodedLabels | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.loss, Loss):
@@ -125,7 +130,8 @@ class Objective:
 
         def bind(lists: Lists) -> tuple[BoundObjective, Positions | None]:
             _check_host(self.loss, call)
-            return self.bind(lists.queries, lists.document_weight), lists.position
+            queries = lists.queries if self.labels is None else self.labels.add_to(lists.queries, call.owner)
+            return self.bind(queries, lists.document_weight), lists.position
 
         bound, positions = bound_once(call, self, bind)
         if positions is None:

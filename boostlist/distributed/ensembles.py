@@ -36,7 +36,7 @@ def fit_ensemble(
     data: Any,
     ensemble: EnsembleRanker | None = None,
     *,
-    label: str = "label",
+    label: str | Sequence[str] = "label",
     qid: str = "qid",
     weight: str | None = None,
     split: Split = "repartition",

@@ -6,7 +6,7 @@ on two workers would silently become two queries.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,17 +25,20 @@ Split = Literal["repartition", "refuse"]
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of a partition as they came, to be moved about: features, labels, query ids, and weights or None."""
+    """Rows of a partition as they came, to be moved about: features, labels, query ids, and weights or None.
+
+    Several labels are a data frame.
+    """
 
     X: Any
-    y: AnyArray
+    y: Any
     qid: AnyArray
     weight: AnyArray | None = None
 
     def take(self, rows: AnyArray) -> Rows:
         """Return some of the rows, in the order given."""
-        X = self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows]
-        return Rows(X, self.y[rows], self.qid[rows], None if self.weight is None else self.weight[rows])
+        X, y = (each.iloc[rows] if hasattr(each, "iloc") else each[rows] for each in (self.X, self.y))
+        return Rows(X, y, self.qid[rows], None if self.weight is None else self.weight[rows])
 
     def lists(self) -> Lists:
         """Return the lists; the rows of each query must be adjacent."""
@@ -61,7 +64,7 @@ class Facts:
     documents, queries
         Their numbers.
     grades
-        The labels that occur.
+        What occurs of each label; None is the main one.
     weight
         Sum of the documents' weights, None if all are 1.
     head
@@ -70,7 +73,7 @@ class Facts:
 
     documents: int
     queries: int
-    grades: FloatArray
+    grades: dict[str | None, FloatArray]
     weight: float | None
     head: Any
 
@@ -79,7 +82,9 @@ class Facts:
         """Return the facts of some lists."""
         queries, weight = lists.queries, lists.weight_by_document
         total = None if weight is None else float(weight.sum())
-        return cls(queries.n_documents, queries.n_queries, np.unique(queries.labels), total, lists.X[:0])
+        labels: dict[str | None, FloatArray] = {None: queries.labels, **queries.named}
+        grades = {name: np.unique(each) for name, each in labels.items()}
+        return cls(queries.n_documents, queries.n_queries, grades, total, lists.X[:0])
 
 
 @dataclass(frozen=True)
@@ -90,9 +95,21 @@ class Parts:
     facts: list[Facts]
 
     @property
-    def grades(self) -> tuple[float, ...]:
-        """The label set of all documents."""
-        return tuple(np.unique(np.concatenate([facts.grades for facts in self.facts])).tolist())
+    def labels(self) -> list[str]:
+        """Names of the labels, the main one first; none if there is but one, without a name."""
+        return [name for name in self.facts[0].grades if name is not None]
+
+    def grades(self, label: str | None = None) -> tuple[float, ...]:
+        """Return what occurs of a label in all documents, ascending; None is the main label.
+
+        Raises
+        ------
+        ValueError
+            If there is no such label.
+        """
+        if label is not None and label not in self.labels:
+            raise ValueError(f"there is no label {label!r}; name its column too, label=[..., {label!r}]")
+        return tuple(np.unique(np.concatenate([facts.grades[label] for facts in self.facts])).tolist())
 
     @property
     def head(self) -> Any:
@@ -171,7 +188,9 @@ def _letor_frame(path: Any, n_features: int, options: dict[str, Any]) -> pd.Data
     return frame.iloc[:0] if path is None else frame
 
 
-def gather_parts(client: Any, data: Any, label: str, qid: str, weight: str | None, split: Split) -> Parts:
+def gather_parts(
+    client: Any, data: Any, label: str | Sequence[str], qid: str, weight: str | None, split: Split
+) -> Parts:
     """Compute the partitions on the workers, and bring the rows of split queries together.
 
     Raises
@@ -222,11 +241,12 @@ def _split_queries(parts: list[Whereabouts]) -> dict[Any, dict[int, int]]:
     return shared
 
 
-def _delayed_rows(data: Any, label: str, qid: str, weight: str | None) -> list[Any]:
+def _delayed_rows(data: Any, label: str | Sequence[str], qid: str, weight: str | None) -> list[Any]:
     from dask.delayed import delayed
 
     if hasattr(data, "to_delayed") and hasattr(data, "columns"):
-        missing = [name for name in (label, qid, weight) if name is not None and name not in data.columns]
+        labels = [label] if isinstance(label, str) else label
+        missing = [name for name in (*labels, qid, weight) if name is not None and name not in data.columns]
         if missing:
             raise ValueError(f"the data has no column {missing[0]!r}; name it with label=, qid= or weight=")
         make = delayed(_frame_rows)
@@ -236,8 +256,10 @@ def _delayed_rows(data: Any, label: str, qid: str, weight: str | None) -> list[A
             "data must be a Dask DataFrame with columns for label and query, or a tuple (X, y, qid) or "
             f"(X, y, qid, weight) of Dask arrays; got {type(data).__name__}"
         )
-    first = data[0].rechunk({1: -1}) if hasattr(data[0], "rechunk") else data[0]
-    columns = [_blocks(column) for column in (first, *data[1:])]
+    X, y, *others = data
+    first = X.rechunk({1: -1}) if hasattr(X, "rechunk") else X
+    labels = _named_blocks(y) if isinstance(y, Mapping) else _blocks(y)
+    columns = [_blocks(first), labels, *map(_blocks, others)]
     if len({len(blocks) for blocks in columns}) > 1:
         raise ValueError(
             f"X, y and qid have {', '.join(str(len(blocks)) for blocks in columns)} partitions; rechunk them alike"
@@ -250,17 +272,28 @@ def _blocks(collection: Any) -> list[Any]:
     return list(np.ravel(np.array(collection.to_delayed(), dtype=object)))
 
 
-def _frame_rows(frame: pd.DataFrame, label: str, qid: str, weight: str | None) -> Rows:
-    X = frame.drop(columns=[name for name in (label, qid, weight) if name is not None])
+def _named_blocks(labels: Mapping[str, Any]) -> list[Any]:
+    """Return the blocks of several labels, each a mapping from names."""
+    columns = {name: _blocks(column) for name, column in labels.items()}
+    return [dict(zip(columns, blocks, strict=True)) for blocks in zip(*columns.values(), strict=True)]
+
+
+def _frame_rows(frame: pd.DataFrame, label: str | Sequence[str], qid: str, weight: str | None) -> Rows:
+    labels = [label] if isinstance(label, str) else list(label)
+    X = frame.drop(columns=[name for name in (*labels, qid, weight) if name is not None])
     weights = None if weight is None else frame[weight].to_numpy(np.float64)
-    return Rows(X, frame[label].to_numpy(np.float64), frame[qid].to_numpy(), weights)
+    y = frame[label].to_numpy(np.float64) if isinstance(label, str) else frame[labels]
+    return Rows(X, y, frame[qid].to_numpy(), weights)
 
 
 def _array_rows(X: Any, y: Any, qid: Any, weight: Any = None) -> Rows:
+    import pandas as pd
+
+    y = pd.DataFrame(y) if isinstance(y, dict) else np.asarray(y, np.float64)
     lengths = [len(a) for a in (X, y, qid)]
     if len(set(lengths)) > 1:
         raise ValueError(f"a partition has {lengths[0]:,} rows of X, {lengths[1]:,} of y and {lengths[2]:,} of qid")
-    return Rows(X, np.asarray(y, np.float64), np.asarray(qid), None if weight is None else np.asarray(weight))
+    return Rows(X, y, np.asarray(qid), None if weight is None else np.asarray(weight))
 
 
 def _whereabouts(part: Rows, number: int) -> Whereabouts:

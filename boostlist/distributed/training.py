@@ -17,9 +17,10 @@ from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
 from boostlist._typing import FloatArray
-from boostlist.boosters.defaults import pointwise_term
+from boostlist.boosters.defaults import pointwise_terms
 from boostlist.boosters.early_stopping import best_round
 from boostlist.boosters.hosts import DistributedJob, History, Shards, host
+from boostlist.boosters.labels import CodedLabels, combinations_of
 from boostlist.boosters.lists import NO_WEIGHT, Lists
 from boostlist.boosters.objective import Objective, curvature_sums, scale_from_sums
 from boostlist.boosters.tree_ranker import TreeRanker
@@ -40,7 +41,7 @@ def fit(
     data: Any,
     ranker: TreeRanker | None = None,
     *,
-    label: str = "label",
+    label: str | Sequence[str] = "label",
     qid: str = "qid",
     weight: str | None = None,
     split: Split = "repartition",
@@ -61,7 +62,8 @@ def fit(
     ranker
         Parameters, host included; it is not changed. None means ``TreeRanker()``.
     label, qid, weight
-        Names of the columns. Weights are one a row and, in XGBoost, not available.
+        Names of the columns. Weights are one a row and, in XGBoost, not available. Several labels, of which the first
+        is the main one, are several columns, or in a tuple a mapping from names to arrays for y.
     split
         What happens to queries with rows in several partitions: ``"repartition"`` moves these rows together,
         ``"refuse"`` raises an error that names such a query.
@@ -116,13 +118,13 @@ def train(
         tree=tree,
         rounds=model.n_estimators,
         objective=objective,
-        train=_shards(parts),
+        train=_shards(parts, getattr(objective, "labels", None)),
     )
     holders = {address for where in client.who_has(parts.futures).values() for address in where}
     booster = guarded(client, holders, lambda: adapter.train_distributed(job), timeout)
     history: History = {}
     if valid is not None:
-        chosen = [metric.up_to(max(parts.grades[-1], valid.grades[-1])) for metric in metrics]
+        chosen = [metric.up_to(max(each.grades(metric.label)[-1] for each in (parts, valid))) for metric in metrics]
         values = _combined(client, valid, model.backend, booster, chosen)
         if early_stopping_rounds is not None:
             kept = _rounds_to_keep(metrics[0], values[0].tolist(), early_stopping_rounds)
@@ -130,7 +132,8 @@ def train(
             values = values[:, : kept + early_stopping_rounds]
         history["valid_0"] = {metric.name: v.tolist() for metric, v in zip(metrics, values, strict=True)}
     validate_data(model, parts.head, reset=True, skip_check_array=True)
-    return model.adopt(booster, objective, history)
+    trained_on = objective if isinstance(objective, str) else replace(objective, labels=None)
+    return model.adopt(booster, trained_on, history)
 
 
 def _checked_ranker(ranker: TreeRanker | None) -> TreeRanker:
@@ -149,7 +152,7 @@ def evaluate(
     data: Any,
     metric: str | Metric = "ndcg@10",
     *,
-    label: str = "label",
+    label: str | Sequence[str] = "label",
     qid: str = "qid",
     weight: str | None = None,
     split: Split = "repartition",
@@ -168,7 +171,7 @@ def evaluate(
     require_dask()
     chosen = get_metric(metric) if isinstance(metric, str) else metric
     parts = gather_parts(client, data, label, qid, weight, split)
-    chosen = chosen.up_to(parts.grades[-1])
+    chosen = chosen.up_to(parts.grades(chosen.label)[-1])
     options = {"ranker": client.scatter(ranker, broadcast=True), "metric": chosen}
     total, weight = np.sum(client.gather(client.map(_part_value, parts.futures, **options, pure=False)), axis=0)
     if not weight:
@@ -190,14 +193,28 @@ def _rounds_to_keep(metric: Metric, values: list[float], patience: int) -> int:
 
 
 def _common_objective(client: Any, objective: Objective | str, share: float | None, parts: Parts) -> Objective | str:
-    """Return the objective with the label set, the squared-error term and the scale of all documents."""
+    """Return the objective with the label sets, the squared-error terms and the scale of all documents."""
     if isinstance(objective, str):
         return objective
-    loss = objective.loss.with_grades(parts.grades)
-    term = pointwise_term(loss, share, parts.grades[-1], lambda: _scale(client, loss, parts))
-    total = loss if term is None else Sum.of((1.0, loss), term)
+    loss = objective.loss
+    labels = list(loss.by_label())
+    for label in labels:
+        loss = loss.with_grades(parts.grades(label), label)
+    terms = pointwise_terms(
+        loss, share, lambda label: parts.grades(label)[-1], lambda part: _scale(client, part, parts)
+    )
+    total = Sum.of((1.0, loss), *terms) if terms else loss
     scale = _scale(client, total, parts) if objective.scale == "auto" else objective.scale
-    return replace(objective, loss=total, scale=scale)
+    return replace(objective, loss=total, scale=scale, labels=None if labels == [None] else _coded(client, parts))
+
+
+def _coded(client: Any, parts: Parts) -> CodedLabels:
+    found = client.gather(client.map(_part_combinations, parts.futures, pure=False))
+    return CodedLabels.of_parts(parts.labels, found)
+
+
+def _part_combinations(part: Lists) -> FloatArray:
+    return np.unique(combinations_of(part.queries), axis=0)
 
 
 def _scale(client: Any, loss: Loss, parts: Parts) -> float:
@@ -244,8 +261,8 @@ def _weighted_sum(metric: BoundMetric, scores: FloatArray) -> tuple[float, float
     return float(np.sum(values[counted] * weight[counted])), float(weight[counted].sum())
 
 
-def _shards(parts: Parts) -> Shards:
-    """Return the parts as Dask collections."""
+def _shards(parts: Parts, coded: CodedLabels | None) -> Shards:
+    """Return the parts as Dask collections, with labels as they are or coded."""
     import dask.array
     import dask.dataframe as dd
     from dask.delayed import delayed
@@ -272,7 +289,7 @@ def _shards(parts: Parts) -> Shards:
         X = da.concatenate([da.from_delayed(f, (n, width), dtype) for f, n in zip(features, rows, strict=True)])
     return Shards(
         X=X,
-        labels=vector(_labels, rows, np.float64),
+        labels=vector(_labels, rows, np.float64, [coded] * len(rows)),
         number=vector(_numbers, rows, np.int64, first[:-1].tolist()),
         sizes=vector(_sizes, queries, np.int64),
         weight=vector(_weights, rows, np.float64) if parts.weighted else None,
@@ -283,8 +300,8 @@ def _features(part: Lists) -> Any:
     return part.X
 
 
-def _labels(part: Lists) -> Any:
-    return part.queries.labels
+def _labels(part: Lists, coded: CodedLabels | None) -> Any:
+    return part.queries.labels if coded is None else coded.codes(part.queries)
 
 
 def _numbers(part: Lists, first: int) -> Any:

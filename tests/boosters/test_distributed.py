@@ -18,6 +18,7 @@ import xgboost as xgb
 from distributed import Client, LocalCluster
 from xgboost import dask as xgb_dask
 
+import boostlist
 from boostlist import LinearRanker, Queries, TreeRanker, distributed, metrics, objectives
 from boostlist.boosters import Objective, lightgbm_host
 from boostlist.boosters.defaults import bind_for_trees
@@ -137,6 +138,38 @@ def test_gradients_of_the_parts_are_those_of_the_whole(client, name):
         np.testing.assert_array_equal(pieces, [whole[tuple(x)] for x in part.X.tolist()])
         seen += len(f)
     assert seen == TRAIN.n_documents
+
+
+@pytest.mark.parametrize("backend", ["lightgbm", "xgboost"])
+def test_several_labels(client, backend, tmp_path):
+    named = {"click": TRAIN.y, "purchase": (TRAIN.X[:, 3] > np.median(TRAIN.X[:, 3])) / 2}
+    loss = WeightedPL(label="click") + 2 * ListMLE(label="purchase")
+    X, _, qid = arrays()
+    data = (X, {name: da.from_array(y, chunks=CHUNK) for name, y in named.items()}, qid)
+    metric = metrics.NDCG(10, label="purchase", gain="linear")
+    model = fit(client, data, ranker(backend, loss), eval_data=data, eval_metric=metric)
+    alone = ranker(backend, loss).fit(TRAIN.X, named, TRAIN.qid)
+    assert model.objective_.scale == alone.objective_.scale
+    for ours, theirs in zip(model.objective_.loss.terms, alone.objective_.loss.terms, strict=True):
+        assert ours[0] == theirs[0]
+        assert ours[1].label == theirs[1].label
+    queries = Queries.from_qid(named, TRAIN.qid)
+    for label in named:
+        score, expected, untrained = (
+            metrics.NDCG(10, label=label, gain="linear").mean(f, queries)
+            for f in (model.predict(TRAIN.X), alone.predict(TRAIN.X), np.zeros(TRAIN.n_documents))
+        )
+        assert score == pytest.approx(expected, abs=0.03)
+        assert score > untrained + 0.05
+    assert model.evals_result_["valid_0"]["ndcg@10:purchase"][-1] == pytest.approx(score, abs=1e-6)
+    assert boostlist.load(model.save(tmp_path / "m.json")).objective_ == model.objective_
+    frame = dd.from_pandas(TRAIN.to_frame().assign(bought=named["purchase"]), npartitions=2, sort=False)
+    parts = gather_parts(client, frame, ["label", "bought"], "qid", None, "repartition")
+    assert parts.labels == ["label", "bought"]
+    assert parts.grades("bought") == (0.0, 0.5)
+    assert parts.head.shape[1] == TRAIN.n_features
+    with pytest.raises(ValueError, match=r"there is no label 'cart'; name its column too, label=\[\.\.\., 'cart'\]"):
+        fit(client, frame, ranker(backend, ListMLE(label="cart")))
 
 
 def test_label_set_reaches_every_loss():
