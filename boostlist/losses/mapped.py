@@ -9,7 +9,9 @@ a rising positive map. The losses here draw with e^f, so that for these the map 
     sigmoid 1 / (1 + e^(-a x))     phi="log_sigmoid", a=a           phi="sigmoid", a=a
     probit, normal distribution    phi="log_probit"                 phi="probit"
 
-(Its linear map a x + b has no logarithm where it is negative.) With P = diag(phi'(f)), by the chain rule
+(Its linear map a x + b has no logarithm where it is negative.) In eq. 3.12 and 3.13 phi is applied to the labels too:
+that is ``ListNet(target="gain", gain=(phi(0), phi(1), ...))`` and ``RankCosine(psi="sigmoid")``. With P =
+diag(phi'(f)), by the chain rule
 
     gradient = P g,   H = P H_l P + diag(g o phi''(f)),   g and H_l those of l at phi(f)
 

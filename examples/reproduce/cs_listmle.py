@@ -76,22 +76,6 @@ BASELINES = {"ListNet": (0.6028, 0.6243, 0.6116), "RankSVM": (0.4662, 0.5120, 0.
 Figures = dict[int, float]
 
 
-class NoModel:
-    """Ranks nothing: documents stay in the order of the file, or come in a random one."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def fit(self, X: Any, y: Any, qid: Any) -> NoModel:
-        """Learn nothing."""
-        return self
-
-    def predict(self, X: Any) -> Any:
-        """Return zeros or random scores."""
-        rows = X.shape[0]
-        return np.zeros(rows) if self.name == "file order" else np.random.default_rng(0).random(rows)
-
-
 def first_documents(k: int) -> Callable[[RankingData], RankingData]:
     """Return what keeps the first k documents of each query, features divided by their norm within the query."""
 
@@ -106,8 +90,6 @@ def first_documents(k: int) -> Callable[[RankingData], RankingData]:
 
 def standard(method: str, column: str, landmarks: int) -> list[Any]:
     """Return the candidates of the standard protocol."""
-    if method in NO_MODEL:
-        return [NoModel(method)]
     loss = CsListMLE(k=COLUMNS[column])
     if method == "plain":
         return [LinearRanker(loss, C=C, max_iter=100) for C in (10.0, 100.0, 1000.0)]
@@ -134,14 +116,22 @@ def mean(figures: Iterable[Mapping[int, float]]) -> Figures:
     return {k: float(np.mean([row[k] for row in rows])) for k in rows[0]}
 
 
-def test_figures(candidates: Sequence[Any], folds: Sequence[Fold]) -> tuple[Figures, float]:
-    """Return NDCG@k of the standard protocol, and the number of iterations."""
+def test_figures(candidates: Sequence[Any], folds: Sequence[Fold]) -> Figures:
+    """Return NDCG@k of the standard protocol."""
     models = [choose(candidates, fold, SELECT) for fold in folds]
-    figures = [
+    return mean(
         {k: NDCG(k=k).mean(model.predict(fold.test.X), fold.test.queries) for k in CUTS}
         for model, fold in zip(models, folds, strict=True)
-    ]
-    return mean(figures), float(np.mean([getattr(model, "n_iter_", 0) for model in models]))
+    )
+
+
+def figures_without_model(order: str, folds: Sequence[Fold]) -> Figures:
+    """Return NDCG@k of documents in the order of the file, or its mean over all orders."""
+    ties: Any = "stable" if order == "file order" else "average"
+    return mean(
+        {k: NDCG(k=k, ties=ties).mean(np.zeros(fold.test.n_documents), fold.test.queries) for k in CUTS}
+        for fold in folds
+    )
 
 
 def parameters(column: str, fold: Fold) -> Mapping[str, float]:
@@ -167,13 +157,19 @@ def program_figures(method: str, column: str, folds: Sequence[Fold]) -> Figures:
 
 
 def program_iterations(method: str, column: str, folds: Sequence[Fold], mended: Sequence[str] = ()) -> str:
-    """Return the mean number of iterations of the program over folds, and * if weights overflow in any of them."""
+    """Return the iterations of the program, and * if weights overflow in any of the folds."""
     found = [
         thesis.train(thesis.Lists.of(fold.train, COLUMNS[column]), method, parameters(column, fold), mended)
         for fold in folds
     ]
     overflow = "" if all(np.isfinite(w).all() for w, _ in found) else "*"
-    return f"{np.mean([iterations for _, iterations in found]):.0f}{overflow}"
+    return summary([iterations for _, iterations in found]) + overflow
+
+
+def summary(iterations: Sequence[int]) -> str:
+    """Return the median over folds, and the range where they differ."""
+    low, high = min(iterations), max(iterations)
+    return f"{np.median(iterations):.0f}" + (f" ({low}-{high})" if low < high else "")
 
 
 def print_table(title: str, columns: Iterable[str], rows: Mapping[str, Sequence[str]]) -> None:
@@ -197,7 +193,7 @@ def print_baselines(whole: Sequence[Fold]) -> None:
     }
     rows = {}
     for name, candidates in models.items():
-        ours, _ = test_figures(candidates, whole)
+        ours = test_figures(candidates, whole)
         rows[name] = [cell(BASELINES[name][i], ours[k]) for i, k in enumerate(CUTS)]
         progress(f"{name}: done")
     print_table("Table 5.2: printed / standard protocol", [f"NDCG@{k}" for k in CUTS], rows)
@@ -211,10 +207,12 @@ def print_figures(folds: Sequence[Fold], whole: Sequence[Fold], landmarks: int) 
             if method == "plain" and column == "special":
                 continue
             begin = time.perf_counter()
-            ours, iterations = test_figures(standard(method, column, landmarks), whole)
+            if method in NO_MODEL:
+                ours = figures_without_model(method, whole)
+            else:
+                ours = test_figures(standard(method, column, landmarks), whole)
             found[method, column] = ours, program_figures(method, column, folds)
-            seconds = time.perf_counter() - begin
-            progress(f"{method} {column}: {iterations:.0f} iterations of Newton's method, {seconds:.0f} s")
+            progress(f"{method} {column}: {time.perf_counter() - begin:.0f} s")
     for number, k in zip((3, 4, 5), CUTS, strict=True):
         rows = {}
         for method in (*KERNELS, "plain", *NO_MODEL):
@@ -239,14 +237,14 @@ def print_iterations(folds: Sequence[Fold]) -> None:
         for i, (column, size) in enumerate(COLUMNS.items()):
             if method == "plain" and column == "special":
                 continue
-            ours = np.mean([fit(by_query(method, column), fold.train).n_iter_ for fold in cut[size]])
+            ours = summary([fit(by_query(method, column), fold.train).n_iter_ for fold in cut[size]])
             literal = program_iterations(method, column, folds)
-            rows.setdefault(method, []).append(f"{ITERATIONS[method][i]} / {literal} / {ours:.0f}")
+            rows.setdefault(method, []).append(f"{ITERATIONS[method][i]} / {literal} / {ours}")
             each = [program_iterations(method, column, folds, [error]) for error in thesis.ERRORS]
             mended[f"{method}, {column}"] = [literal, *each, program_iterations(method, column, folds, thesis.ERRORS)]
             progress(f"iterations of {method} {column}: done")
     rows["plain"].append("")
-    title = "Table 5.6, iterations: printed / program / solver by query; * weights overflow in some fold"
+    title = "Table 5.6, iterations: printed / program / solver by query; median (range) of folds, * overflow in one"
     print_table(title, COLUMNS, rows)
     print_table("Iterations of the program with errors mended", ("none", *thesis.ERRORS, "all"), mended)
 

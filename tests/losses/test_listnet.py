@@ -82,15 +82,19 @@ def test_on_pairs_the_first_place_says_all_of_a_permutation():
 
 
 @pytest.mark.parametrize("n", [3, 5])
-def test_first_places_and_permutations_have_the_same_minimum(n):
+def test_a_permutation_is_a_first_place_and_a_permutation_of_the_others(n):
+    """The loss over permutations is ListNet's plus the mean of that of the lists without their first document."""
     rng = np.random.default_rng(n)
-    y = rng.integers(0, 3, n).astype(float)
-    least = permutation_cross_entropy(y, y)
-    bound = ListNet().bind(Queries.from_sizes(y, [n]))
+    y, f = rng.integers(0, 3, n).astype(float), rng.normal(size=n)
+    first = ListNet().bind(Queries.from_sizes(y, [n])).value(f)
+    rest = [permutation_cross_entropy(np.delete(f, i), np.delete(y, i)) for i in range(n)]
+    assert permutation_cross_entropy(f, y) == pytest.approx(first + softmax(y) @ rest, rel=1e-12)
+
+
+def test_first_places_and_permutations_have_the_same_minimum():
+    y = np.array([2.0, 0, 1, 2])
+    bound = ListNet().bind(Queries.from_sizes(y, [4]))
     np.testing.assert_allclose(bound.gradient_hessian(y)[0], 0, atol=1e-15)
-    for _ in range(10):
-        away = y + rng.normal(size=n)
-        assert permutation_cross_entropy(away, y) > least
-        assert bound.value(away) > bound.value(y)
-        # Where the order matters more places are at stake, so that the loss over permutations is the larger one.
-        assert permutation_cross_entropy(away, y) > bound.value(away)
+    least, away = permutation_cross_entropy(y, y), y + np.array([0.1, 0.2, -0.1, 0.3])
+    assert least < permutation_cross_entropy(away, y)
+    assert bound.value(y) < bound.value(away)

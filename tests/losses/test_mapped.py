@@ -116,6 +116,21 @@ def test_the_thesis_draws_documents_by_phi():
         assert bound.value(f) == pytest.approx(expected, rel=1e-12)
 
 
+def test_the_thesis_maps_labels_too():
+    """Eq. 3.12, for the first place, and eq. 3.13."""
+    y, f = [3, 1, 2, 0], [0.3, -0.2, 0.9, 0.1]
+    queries = Queries.from_sizes(y, [4])
+    sigmoid = MAPS["sigmoid"]
+    target, p = [[sigmoid(x) / sum(map(sigmoid, values)) for x in values] for values in (y, f)]
+    listnet = ListNet(target="gain", gain=tuple(map(sigmoid, range(4))))
+    value = Mapped(listnet, phi="log_sigmoid").bind(queries).value(f)
+    assert value == pytest.approx(-sum(t * math.log(q) for t, q in zip(target, p, strict=True)), rel=1e-12)
+    a, b = [[sigmoid(x) for x in values] for values in (y, f)]
+    cosine = sum(s * t for s, t in zip(a, b, strict=True)) / (math.hypot(*a) * math.hypot(*b))
+    value = Mapped(RankCosine(psi="sigmoid", rho=1e-9), phi="sigmoid").bind(queries).value(f)
+    assert value == pytest.approx((1 - cosine) / 2, rel=1e-9)
+
+
 def test_rank_cosine_has_the_same_sigmoid():
     queries, f = lists()
     for own, mapped in ((RankCosine(phi="sigmoid"), Mapped(RankCosine(), phi="sigmoid")),):
