@@ -19,7 +19,7 @@ Queries of a single grade contribute nothing, nor do queries whose kappa has the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -201,7 +201,6 @@ class SquaredHinge(Pairwise):
         As for `Pairwise`.
     """
 
-    margin: ClassVar[float] = 0.0
     traits = Traits(diag="exact", convex=True, shift_invariant=True, hessp=True, cost="n log n")
     loop = staticmethod(pairwise_hinge.squared_hinge)
     hessp_loop = staticmethod(pairwise_hinge.squared_hinge_hessp)
@@ -210,6 +209,10 @@ class SquaredHinge(Pairwise):
         """Return t for each level."""
         return np.zeros_like(queries.levels.label)
 
+    def common_margin(self) -> float:
+        """Return the margin that all pairs have in common."""
+        return 0.0
+
     def tied_weight(self, queries: Queries) -> FloatArray:
         """Return the weight of tied pairs in each query."""
         return np.zeros(queries.n_queries)
@@ -217,17 +220,21 @@ class SquaredHinge(Pairwise):
     def tables(self, queries: Queries) -> HingeTables:
         """Return the tables of `Pairwise`, margins, and the weight of tied pairs."""
         kappa, V, levels, *_ = super().tables(queries)
-        return HingeTables(kappa, V, levels, self.margin, self.level_targets(queries), self.tied_weight(queries))
+        return HingeTables(
+            kappa, V, levels, self.common_margin(), self.level_targets(queries), self.tied_weight(queries)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnitMarginHinge(SquaredHinge):
-    """The squared hinge of RankSVM: phi(d) = (1 - d)_+^2.
+    """The squared hinge of RankSVM: phi(d) = (margin - d)_+^2.
 
     Parameters
     ----------
     weights, normalize, gain, grades
         As for `Pairwise`; the defaults weigh all pairs alike.
+    margin
+        1, or another number > 0.
 
     References
     ----------
@@ -236,7 +243,11 @@ class UnitMarginHinge(SquaredHinge):
 
     weights: PairWeights = "uniform"
     normalize: Normalizer = None
-    margin = 1.0
+    margin: float = 1.0
+
+    def common_margin(self) -> float:
+        """Return the margin."""
+        return self.margin
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -160,10 +160,15 @@ class BoundMetric:
         f = self.queries.scores(scores)
         if self.order is not None:
             f = frozen(f[self.order])
-        values = np.empty(self.queries.n_queries)
-        over_queries(self.loop, self.queries.start, self.queries.start, f, *self.args, values)
+        values = self.sums(f)
         np.divide(values, self.divisor, out=values, where=~self.empty)
         values[self.empty] = np.nan if self.metric.empty == "skip" else self.metric.empty
+        return values
+
+    def sums(self, f: FloatArray) -> FloatArray:
+        """Return s of each query, for scores of rows in the order of the loop."""
+        values = np.empty(self.queries.n_queries)
+        over_queries(self.loop, self.queries.start, self.queries.start, f, *self.args, values)
         return values
 
     def mean(self, scores: ArrayLike) -> float:

@@ -14,19 +14,23 @@ et al., CIKM 2009, algorithm 2. AvgNDCG: the criterion of the cs-RgList paper an
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from boostlist._typing import FloatArray
 from boostlist.arrays import frozen
-from boostlist.checks import check_choice
+from boostlist.checks import check_choice, check_whole
 from boostlist.gains import Gain, check_gain, gains
 from boostlist.metrics.base import BoundMetric
+from boostlist.metrics.per_host import Hosts, limited
 from boostlist.metrics.ranking import RankingMetric, ideal_sum, ranked_gains, tie_order, without_gain
 from boostlist.ordering import rank, room
 from boostlist.parallel import compiled, over_queries
 from boostlist.queries import Queries
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 Discount = Literal["log2", "letor"]
 """Discount of rank r: ``"log2"`` is 1 / log2(1 + r); ``"letor"``, of LETOR's scripts, is 1, 1, then 1 / log2(r)."""
@@ -69,6 +73,9 @@ class DCG(_Discounted):
         Value of a query whose documents all have gain 0: 0, 1 or ``"skip"``.
     short
         A list shorter than k: ``"pad"`` takes missing documents as not relevant, ``"zero"`` scores the query 0.
+    per_host
+        How many documents of one host are listed, those with the highest scores; None for all. Such a metric is bound
+        with the host of each document: ``metric.bind(queries, hosts).mean(scores)``.
 
     Examples
     --------
@@ -82,20 +89,45 @@ class DCG(_Discounted):
 
     _: KW_ONLY
     short: Literal["pad", "zero"] = "pad"
+    per_host: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("short", self.short, ("pad", "zero"))
+        if self.per_host is not None:
+            check_whole("per_host", self.per_host, least=1, otherwise=", or None")
+            if self.average:
+                raise ValueError('per_host needs an order of equal scores: ties must be "stable", "worst" or "best"')
 
-    def _bind(self, queries: Queries) -> BoundMetric:
+    def bind(self, queries: Queries, hosts: ArrayLike | None = None) -> BoundMetric:
+        """Do all work that depends on labels alone.
+
+        Parameters
+        ----------
+        queries
+            The lists and their labels.
+        hosts
+            Id of each document's host, a number or a string; for a metric with ``per_host``.
+        """
+        return self._bind(queries.labelled(self.label), hosts)
+
+    def _bind(self, queries: Queries, hosts: ArrayLike | None = None) -> BoundMetric:
+        if (self.per_host is None) != (hosts is None):
+            needs = (
+                "takes no hosts" if self.per_host is None else "needs them: metric.bind(queries, hosts).mean(scores)"
+            )
+            raise ValueError(f"hosts, one for each document, go with per_host; {self} {needs}")
         gain = gains(queries.labels, self.gain)
         discount = self.discounts(queries)
-        divisor = self._divisor(queries, gain, discount)
+        limit = None if hosts is None or self.per_host is None else Hosts.of(hosts, queries, self.per_host)
+        divisor = self._divisor(queries, gain, discount, limit)
+        listed = queries.sizes if limit is None else limit.listed(queries)
         if self.k is not None and self.short == "zero":
-            divisor[queries.sizes < self.k] = np.inf
-        return self.bind_sum(queries, gain, discount, divisor=divisor, empty=without_gain(queries, gain))
+            divisor[listed < self.k] = np.inf
+        bound = self.bind_sum(queries, gain, discount, divisor=divisor, empty=without_gain(queries, gain))
+        return bound if limit is None else limited(bound, limit, gain, discount)
 
-    def _divisor(self, queries: Queries, gain: FloatArray, discount: FloatArray) -> FloatArray:
+    def _divisor(self, queries: Queries, gain: FloatArray, discount: FloatArray, limit: Hosts | None) -> FloatArray:
         return np.ones(queries.n_queries)
 
 
@@ -105,8 +137,8 @@ class NDCG(DCG):
 
     Parameters
     ----------
-    k, gain, discount, ties, empty, short
-        As for `DCG`.
+    k, gain, discount, ties, empty, short, per_host
+        As for `DCG`; with ``per_host`` the largest DCG is that of lists with so many documents of a host.
 
     Examples
     --------
@@ -118,8 +150,8 @@ class NDCG(DCG):
 
     prefix: ClassVar[str] = "ndcg"
 
-    def _divisor(self, queries: Queries, gain: FloatArray, discount: FloatArray) -> FloatArray:
-        return ideal_sum(queries, gain, discount)
+    def _divisor(self, queries: Queries, gain: FloatArray, discount: FloatArray, limit: Hosts | None) -> FloatArray:
+        return ideal_sum(queries, gain, discount) if limit is None else limit.sums(gain, gain, discount)
 
 
 @dataclass(frozen=True)
