@@ -82,8 +82,7 @@ class Facts:
         """Return the facts of some lists."""
         queries, weight = lists.queries, lists.weight_by_document
         total = None if weight is None else float(weight.sum())
-        labels: dict[str | None, FloatArray] = {None: queries.labels, **queries.named}
-        grades = {name: np.unique(each) for name, each in labels.items()}
+        grades = {name: np.unique(queries.labelled(name).labels) for name in (None, *queries.named)}
         return cls(queries.n_documents, queries.n_queries, grades, total, lists.X[:0])
 
 
