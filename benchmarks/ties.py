@@ -11,6 +11,7 @@ of a table differ by the rule alone. p: randomization test over all test queries
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from study import Setting, Study
@@ -25,18 +26,19 @@ GRIDS: dict[str, list[Setting]] = {
 }
 
 
-def print_table(study: Study, name: str, kind: str, loss: str) -> None:
-    """Print the figures of every rule on a set."""
-    by_query = {rule: study.single(name, f"{kind}:{loss}?ties={rule}", GRIDS[kind], [0]) for rule in RULES}
-    table = significance.table(by_query, baseline="breslow").set_index("a")
-    print(f"\n{name}, {kind}, {loss}\n")
-    print("| ties | NDCG@10 | difference | 95 % interval | p |\n| --- | --: | --: | --: | --: |")
-    for rule, values in by_query.items():
-        cells = " |  |  |"
-        if rule in table.index:
-            row = table.loc[rule]
-            cells = f"{row.difference:+.4f} | {row.low:+.4f} to {row.high:+.4f} | {row.randomization:.3f} |"
-        print(f"| {rule} | {values.mean():.4f} | {cells}", flush=True)
+def print_table(study: Study, name: str, kind: str, losses: Sequence[str]) -> None:
+    """Print the figures of every rule on a set: NDCG@10, and in brackets the difference to Breslow's rule and p."""
+    columns = []
+    for loss in losses:
+        by_query = {rule: study.single(name, f"{kind}:{loss}?ties={rule}", GRIDS[kind], [0]) for rule in RULES}
+        table = significance.table(by_query, baseline=RULES[0]).set_index("a")
+        columns.append([f"{by_query[RULES[0]].mean():.4f}"])
+        for rule in RULES[1:]:
+            difference, p = table.loc[rule, "difference"], table.loc[rule, "randomization"]
+            columns[-1].append(f"{by_query[rule].mean():.4f} ({difference:+.4f}, p {p:.2f})")
+    print(f"\n{name}, {kind}\n\n| ties | {' | '.join(losses)} |\n| --- |{' --: |' * len(losses)}")
+    for rule, *cells in zip(RULES, *columns, strict=True):
+        print(f"| {rule} | {' | '.join(cells)} |", flush=True)
 
 
 def main() -> None:
@@ -50,8 +52,7 @@ def main() -> None:
     study = Study(arguments.results, arguments.data)
     for name in filter(study.has, arguments.sets):
         for kind in arguments.models:
-            for loss in arguments.losses:
-                print_table(study, name, kind, loss)
+            print_table(study, name, kind, arguments.losses)
 
 
 if __name__ == "__main__":

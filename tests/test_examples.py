@@ -76,6 +76,16 @@ def test_reproduction(path, capfd, monkeypatch):
     assert min(rows) >= 5
 
 
+@pytest.mark.parametrize("path", REPRODUCTIONS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(("arguments", "message"), [([], "is no data set"), (["--folds", "9"], "has no fold 9")])
+def test_a_reproduction_says_in_one_line_what_is_missing(path, arguments, message, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [str(path), *(arguments or [str(tmp_path)])])
+    monkeypatch.syspath_prepend(str(path.parent))
+    with pytest.raises(SystemExit, match=message) as stop:
+        runpy.run_path(str(path), run_name="__main__")
+    assert "\n" not in str(stop.value)
+
+
 @pytest.mark.parametrize("path", SIMPLE + REPRODUCTIONS, ids=lambda path: path.stem)
 def test_documented(path):
     assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))

@@ -11,7 +11,7 @@ the loss L_q of each query, and moves by the mean of them over all queries and a
 
 with r = 1 for the linear and 10 for the kernel model, from 0.05 in every coordinate, until no coordinate changes by
 more than `tol`; its tol is 0.001 and its largest number of iterations 200. What an iteration adds to the mean shrinks
-like 1/t. (The program also divides by sums that the print does not have; here derivatives are those of the loss.)
+like 1/t. (The program's derivatives are not those of its loss, see examples/reproduce/_thesis.py; these are.)
 
 As |w| is fixed, the penalty 1/2 |w|^2 has no influence. The steps treat coordinates as if they did not act on each
 other, so that with correlated features the loss may rise and the iteration need not converge; ``newton`` does what
