@@ -118,12 +118,13 @@ def main() -> None:
     write_mutants()
     before = results()
     chosen = random.Random(arguments.seed).sample(list(before), min(arguments.sample, len(before)))
-    fresh = [name for name in chosen if before[name] == "not checked"]
-    if fresh:
-        mutmut._run(fresh, 1)
+    wanted = ("not checked", *ALIVE) if arguments.retry else ("not checked",)
+    tried = [name for name in chosen if before[name] in wanted]
+    if tried:
+        mutmut._run(tried, 1)
     after = results()
-    for name in chosen:
-        if after[name] in ALIVE and (name in fresh or arguments.retry):
+    for name in tried:
+        if after[name] in ALIVE:
             try_alone(name)
     report(chosen)
 

@@ -8,7 +8,7 @@ from scipy.optimize import minimize, minimize_scalar
 
 from boostlist import LinearRanker, Queries
 from boostlist.ensemble.training import Trained, fit_to_scores
-from boostlist.ensemble.weights import fitted_weights, spread
+from boostlist.ensemble.weights import Moments, fitted_weights, spread
 from boostlist.losses import ListMLE
 from tests.ensemble.data import EVAL, TRAIN, VALI, fitted, tree
 
@@ -75,6 +75,16 @@ def test_spread():
     assert spread(np.array([1.0, 3.0, 0.0, 1.0, 2.0, 9.0]), queries) == pytest.approx(np.sqrt((1 * 1 + 3 * 2 / 3) / 4))
     assert spread(np.array([1e9, 1e9 + 1e-7, 5, 5, 5, 9]), queries) == 0
     assert spread(np.zeros(2), Queries.from_sizes([0, 0], [1, 1])) == 0
+
+
+def test_spreads_of_parts_are_joined():
+    rng = np.random.default_rng(0)
+    scores, sizes, weight = rng.normal(size=20), [3, 7, 1, 9], [1.0, 3.0, 5.0, 0.5]
+    whole = Moments.of(scores, Queries.from_sizes(np.zeros(20), sizes, weight))
+    first = Moments.of(scores[:10], Queries.from_sizes(np.zeros(10), sizes[:2], weight[:2]))
+    rest = Moments.of(scores[10:], Queries.from_sizes(np.zeros(10), sizes[2:], weight[2:]))
+    np.testing.assert_allclose(Moments.of_all([first, rest]), whole)
+    assert first.largest != rest.largest
 
 
 def test_weights_are_fitted_on_validation_data():
