@@ -72,7 +72,7 @@ def try_alone(name: str) -> None:
     """Run all tests with a mutant, in a process of their own, and keep the result."""
     selection = config().pytest_add_cli_args_test_selection
     command = [sys.executable, "-m", "pytest", "-x", *config().pytest_add_cli_args, *selection]
-    environment = os.environ | {"MUTANT_UNDER_TEST": name, "PYTHONPATH": "."}
+    environment = os.environ | {"MUTANT_UNDER_TEST": name}
     try:
         run = subprocess.run(command, cwd="mutants", env=environment, capture_output=True, timeout=LIMIT)
         code = min(run.returncode, 1)
@@ -113,8 +113,9 @@ def main() -> None:
     parser.add_argument("--loops", action="store_true", help="files with numba loops too: their Python functions")
     parser.add_argument("--retry", action="store_true", help="try survivors again")
     arguments = parser.parse_args()
-    os.environ |= {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
     enter(arguments.folder, arguments.loops)
+    # For processes that tests start, too.
+    os.environ |= {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "PYTHONPATH": str(Path("mutants").absolute())}
     write_mutants()
     before = results()
     chosen = random.Random(arguments.seed).sample(list(before), min(arguments.sample, len(before)))

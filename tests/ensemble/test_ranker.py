@@ -11,9 +11,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from boostlist import EnsembleRanker, KernelRanker, LinearRanker, TreeRanker, metrics
+from boostlist import EnsembleRanker, KernelRanker, LinearRanker, Queries, TreeRanker, metrics
 from boostlist.boosters import lightgbm_host, sharing
-from boostlist.ensemble import default_members, training
+from boostlist.ensemble import default_members, ranker, training
 from tests.ensemble.data import DATA, EVAL, TEST, TRAIN, VALI, deviation_within, fitted, tree
 
 
@@ -147,9 +147,10 @@ def test_members_of_other_libraries():
     np.testing.assert_array_equal(model.parts_[0].estimator.predict(TEST.X), single.predict(TEST.X))
 
 
-def test_pipelines_transform_data_to_stop_on_too():
-    pipeline = make_pipeline(StandardScaler(), tree(n_estimators=60))
+def test_pipelines_transform_data_to_stop_on_too(tmp_path):
+    pipeline = make_pipeline(StandardScaler(), tree(n_estimators=60), memory=str(tmp_path))
     model = fitted([pipeline], fit={"eval_set": EVAL, "early_stopping_rounds": 3})
+    assert model.parts_[0].estimator.memory == str(tmp_path)
     scaler = StandardScaler().fit(TRAIN.X)
     valid = [(scaler.transform(VALI.X), VALI.y, VALI.qid)]
     single = tree(n_estimators=60).fit(
@@ -249,7 +250,15 @@ def test_the_default_panel():
     assert {part.estimator.n_estimators_ for part in model.parts_} == {200}
     singles = [part.estimator.score(TEST.X, TEST.y, TEST.qid) for part in model.parts_]
     assert model.score(TEST.X, TEST.y, TEST.qid) > np.mean(singles)
-    assert isinstance(default_members(backend="xgboost", n_estimators=3)[0][1], TreeRanker)
+
+
+def test_names_of_the_default_panel():
+    """XGBoost has no random thresholds, and the names say so."""
+    assert [name for name, _ in default_members()][:3] == ["wub_15", "wub_7_extra", "cs_listmle_15"]
+    (first, a), (second, b), *_ = default_members(backend="xgboost", n_estimators=3)
+    assert (first, second) == ("wub_15", "wub_7")
+    assert isinstance(a, TreeRanker)
+    assert (a.backend, a.n_estimators, a.num_leaves, b.num_leaves, b.extra_trees) == ("xgboost", 3, 15, 7, None)
 
 
 @pytest.mark.parametrize(
@@ -284,3 +293,11 @@ def test_an_estimator_without_qid_is_refused():
         fitted([LGBMRanker(objective=None)])
     with pytest.raises(ValueError, match=r"eval_set\[0\] must be \(X, y, qid\)"):
         fitted(fit={"eval_set": [VALI]})
+    with pytest.raises(ValueError, match=r"eval_set\[1\] must be \(X, y, qid\)"):
+        fitted(fit={"eval_set": [*EVAL, (VALI.X,)]})
+
+
+def test_a_query_weighs_what_its_rows_do_in_the_mean():
+    queries = Queries.from_sizes(np.zeros(6), [2, 1, 3])
+    np.testing.assert_allclose(ranker._weighed(queries, np.array([1.0, 2, 5, 0, 3, 6])).weight, [1.5, 5, 3])
+    np.testing.assert_allclose(ranker._weighed(queries, np.array([1.0, 2, 5])).weight, [1, 2, 5])

@@ -74,6 +74,16 @@ def test_what_would_need_pickle_is_named(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_matrices_keep_their_order(order):
+    """Products with them would round otherwise; what an archive holds is in C order."""
+    matrix, arrays = np.array([[1.0, 2, 3], [4, 5, 6]], order=order), {}
+    about = storage._encode(matrix, "x", arrays)
+    again = storage._decode(about, {name: np.ascontiguousarray(array) for name, array in arrays.items()})
+    np.testing.assert_array_equal(again, matrix)
+    assert again.flags.c_contiguous == (order == "C")
+
+
 def test_only_transformers_of_scikit_learn_are_made():
     about = storage.pack_member(MinMaxScaler().fit(TRAIN.X), "x").about
     for module, name in (
