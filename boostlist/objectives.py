@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from boostlist import plugins
 from boostlist.losses import Loss, registry
+from boostlist.propensities import CLIP
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 _CLASSES = {loss.__name__: loss for loss in registry.values()}
 
-__all__ = [*registry, *_CLASSES, "with_labels"]
+__all__ = [*registry, *_CLASSES, "with_labels", "with_propensity"]
 
 
 def with_labels(loss: Loss | Objective, labels: Mapping[str, ArrayLike]) -> Objective:
@@ -59,6 +60,37 @@ def with_labels(loss: Loss | Objective, labels: Mapping[str, ArrayLike]) -> Obje
     >>> booster = lgb.train({"objective": objective, "verbose": -1}, train.lgb_dataset(), 5)
     """
     return plugins.with_labels(loss, labels)
+
+
+def with_propensity(loss: Loss | Objective, propensity: ArrayLike, clip: float = CLIP) -> Any:
+    """Return an objective for ``lgb.train`` and ``xgb.train`` that weighs clicks by inverse propensity.
+
+    The labels of the data set are clicks. In `boostlist.TreeRanker` give propensities to ``fit`` instead.
+
+    Parameters
+    ----------
+    loss
+        A loss, or what ``loss.objective(...)`` returns.
+    propensity
+        Probability that each document was looked at, an entry for each row of the training data.
+    clip
+        The least propensity that counts.
+
+    Raises
+    ------
+    ValueError
+        In training, if propensities are not as many as rows or no probabilities, or that of a clicked document is 0.
+
+    Examples
+    --------
+    >>> import lightgbm as lgb
+    >>> from boostlist.datasets import load_sample, simulate_clicks
+    >>> from boostlist.objectives import CsListMLE, with_propensity
+    >>> log = simulate_clicks(load_sample().train, sessions=200)
+    >>> objective = with_propensity(CsListMLE(), log.propensity)
+    >>> booster = lgb.train({"objective": objective, "verbose": -1}, log.data.lgb_dataset(position=None), 5)
+    """
+    return plugins.with_propensity(loss, propensity, clip)
 
 
 def __getattr__(name: str) -> Any:

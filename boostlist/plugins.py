@@ -32,6 +32,13 @@ def with_labels(loss: Loss | Objective, labels: Mapping[str, ArrayLike]) -> Obje
     return with_labels(loss, labels)
 
 
+def with_propensity(loss: Loss | Objective, propensity: ArrayLike, clip: float) -> Any:
+    """Return a loss as an objective that weighs clicks by inverse propensity."""
+    from boostlist.boosters.logged import with_propensity
+
+    return with_propensity(loss, propensity, clip)
+
+
 def evaluation(metric: Metric, *call: Any) -> tuple[str, float, bool] | tuple[str, float]:
     """Answer a host that calls a metric."""
     from boostlist.boosters.evaluation import evaluate

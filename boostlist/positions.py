@@ -64,6 +64,10 @@ class Positions:
     def __len__(self) -> int:
         return len(self.codes)
 
+    def take(self, rows: IntArray) -> Positions:
+        """Return the positions of some rows, which may come more than once."""
+        return Positions(frozen(self.codes[rows]), self.labels)
+
     @property
     def counts(self) -> FloatArray:
         """Number of documents of each position."""
@@ -85,6 +89,16 @@ def bias_series(bias: dict[Any, float]) -> pd.Series[float]:
     labels = list(bias)
     index: Any = pd.Index(labels, tupleize_cols=False, name="position")
     return pd.Series(list(bias.values()), index=index, name="bias", dtype=np.float64)
+
+
+def stored_bias(pairs: list[Any] | None) -> pd.Series[float] | None:
+    """Return biases from pairs of label and bias as JSON holds them, which has lists for tuples; None for None."""
+    return None if pairs is None else bias_series({hashable(label): bias for label, bias in pairs})
+
+
+def hashable(label: Any) -> Any:
+    """Return the label of a position as it was before it was stored."""
+    return tuple(map(hashable, label)) if isinstance(label, list) else label
 
 
 def _index(position: Any) -> Any:

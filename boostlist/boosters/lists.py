@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boostlist._typing import FloatArray
+from boostlist._typing import FloatArray, IntArray
 from boostlist.checks import check_weight
 from boostlist.positions import Positions
+from boostlist.propensities import by_click
 from boostlist.queries import Queries
 
 if TYPE_CHECKING:
@@ -62,6 +63,12 @@ class Lists:
         if np.array_equal(np.repeat(first, queries.sizes), weight):
             return cls(queries.with_weight(first), None, X, shown)
         return cls(queries.with_weight(None), weight, X, shown)
+
+    def by_click(self, propensity: ArrayLike, clip: float) -> tuple[Lists, IntArray]:
+        """Return a list for each click, weighted by inverse propensity, and the row here of each of its documents."""
+        queries, rows = by_click(self.queries, propensity, clip)
+        weight = None if self.document_weight is None else self.document_weight[rows]
+        return Lists(queries, weight), rows
 
     @property
     def weight_by_document(self) -> FloatArray | None:

@@ -22,6 +22,7 @@ from boostlist.boosters.objective import Objective
 from boostlist.boosters.position_bias import PositionBias
 from boostlist.files import FileFormatError, PathLike, check_version, checksum, open_regular, write
 from boostlist.persistence import BOOSTER_FILES, decode, encode
+from boostlist.positions import hashable
 
 _VERSION = 2
 _ZEROS = "00000000"
@@ -146,8 +147,3 @@ def _decode(value: Any) -> Any:
     if isinstance(value, dict) and "mapping" in value:
         return {key: _decode(item) for key, item in value["mapping"].items()}
     return decode(value)
-
-
-def hashable(label: Any) -> Any:
-    """Return the label of a position as it was before it was stored: JSON has lists for tuples."""
-    return tuple(map(hashable, label)) if isinstance(label, list) else label

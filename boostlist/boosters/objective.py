@@ -129,7 +129,7 @@ class Objective:
         call = read_call(a, b, weight, group)
 
         def bind(lists: Lists) -> tuple[BoundObjective, Positions | None]:
-            _check_host(self.loss, call)
+            check_host(self.loss, call)
             queries = lists.queries if self.labels is None else self.labels.add_to(lists.queries, call.owner)
             return self.bind(queries, lists.document_weight), lists.position
 
@@ -267,7 +267,7 @@ def is_true(value: object) -> bool:
     return str(value).lower() in ("true", "1", "+")
 
 
-def _check_host(loss: Loss, call: Call) -> None:
+def check_host(loss: Loss, call: Call) -> None:
     """Refuse or warn of host settings that would silently spoil the training, where they can be seen."""
     scores, owner = call.scores, call.owner
     if is_instance(owner, "lightgbm", "Dataset"):

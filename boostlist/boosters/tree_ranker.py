@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -12,19 +13,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from boostlist._typing import FloatArray
-from boostlist.boosters.defaults import as_objective, bind_for_trees
+from boostlist.boosters.confounding import warn_if_confounded
+from boostlist.boosters.defaults import as_objective
 from boostlist.boosters.explanation import leads
 from boostlist.boosters.hosts import History, Host, Job, TreeParameters, host
 from boostlist.boosters.lists import Lists
-from boostlist.boosters.model_file import Stored, hashable, read_model, write_model
-from boostlist.boosters.objective import BoundObjective, Objective
-from boostlist.boosters.position_bias import Debiased
-from boostlist.checks import check_whole, warn
+from boostlist.boosters.logged import bind_logged, debiased_training
+from boostlist.boosters.model_file import Stored, read_model, write_model
+from boostlist.boosters.objective import Objective
+from boostlist.checks import check_whole
 from boostlist.files import FileFormatError
 from boostlist.frames import refuse_infinite, without_qid
 from boostlist.metrics import Metric
 from boostlist.metrics.names import get_all
-from boostlist.positions import bias_series
+from boostlist.positions import stored_bias
+from boostlist.propensities import CLIP
 from boostlist.queries import Queries
 from boostlist.ranking_estimator import RankingEstimator, checked_weight
 
@@ -191,6 +194,8 @@ class TreeRanker(RankingEstimator):
         *,
         sample_weight: ArrayLike | None = None,
         position: Any = None,
+        propensity: ArrayLike | None = None,
+        propensity_clip: float = CLIP,
         eval_set: Sequence[tuple[Any, ...]] = (),
         eval_metric: str | Metric | Sequence[str | Metric] = "ndcg@10",
         early_stopping_rounds: int | None = None,
@@ -217,6 +222,9 @@ class TreeRanker(RankingEstimator):
         position
             Where each row was shown, as labels of any kind: ranks, strings, tuples, or a data frame of several columns.
             Each position then has a bias, which is learned beside the trees, `boostlist.boosters.PositionBias`.
+        propensity, propensity_clip
+            Probability that each row was looked at, if it is known: clicks are then weighted by its inverse, and a
+            list with several clicks counts as several lists with one (docs/clicks.md). The least one that counts.
         eval_set
             Data to evaluate on after each round: ``(X, y, qid)``, or ``(X, y)`` if X has a column ``qid``. Weights for
             the metric may follow, of queries or rows; with the X of the training itself they say which of its queries
@@ -251,8 +259,8 @@ class TreeRanker(RankingEstimator):
         metrics = chosen_metrics(eval_metric, [lists.queries for lists in (train, *valid.values())])
         tree = self.tree_parameters()
         objective = self.sampled_objective(tree.seed)
-        bound = objective if isinstance(objective, str) else bind_for_trees(objective, self.pointwise, train)
-        debiased = self._debiased(bound, train, init_model)
+        bound = bind_logged(objective, self.pointwise, train, propensity, propensity_clip)
+        debiased = debiased_training(bound, train.position, init_model, self.learning_rate)
         trained = adapter.train(
             Job(
                 tree=tree,
@@ -271,21 +279,11 @@ class TreeRanker(RankingEstimator):
         if debiased is not None:
             before = 0 if init_model is None else adapter.rounds(getattr(init_model, "booster_", init_model))
             bias = debiased.after(adapter.rounds(trained.booster) - before)
-        return self.adopt(trained.booster, bound if isinstance(bound, str) else bound.objective, trained.history, bias)
-
-    def _debiased(self, bound: BoundObjective | str, train: Lists, init_model: Any) -> Debiased | None:
-        """Return the gradients freed of position bias, None where there are no positions or the host has its own."""
-        if isinstance(bound, str) or train.position is None:
-            return None
-        rule, known = bound.objective.position_bias, getattr(init_model, "position_bias_", None)
-        if known is not None and not rule.start:
-            rule = replace(rule, start=known)
-        elif init_model is not None and not rule.start:
-            warn(
-                "the biases of positions start at 0, since init_model has none; give those of its training with "
-                "objective=loss.objective(position_bias=...), if it had any"
-            )
-        return Debiased(bound, train.position, rule, self.learning_rate)
+        self.adopt(trained.booster, bound if isinstance(bound, str) else bound.objective, trained.history, bias)
+        if bias is not None:
+            predict = partial(adapter.predict, trained.booster, contributions=False, n_jobs=self.n_jobs)
+            warn_if_confounded(train, bias, self.feature_importances_, predict)
+        return self
 
     def adopt(
         self, booster: Any, objective: Objective | str, history: History, position_bias: pd.Series[float] | None = None
@@ -473,8 +471,7 @@ class TreeRanker(RankingEstimator):
             ranker.n_features_in_ = attributes["n_features_in_"]
             if attributes["feature_names_in_"] is not None:
                 ranker.feature_names_in_ = np.array(attributes["feature_names_in_"], object)
-            bias = attributes.get("position_bias_")
-            biases = None if bias is None else bias_series({hashable(label): value for label, value in bias})
+            biases = stored_bias(attributes.get("position_bias_"))
             return ranker.adopt(booster, attributes["objective_"], attributes["evals_result_"], biases)
         except Exception as error:  # a forged file may hold anything
             raise FileFormatError(f"{path} is damaged: its TreeRanker cannot be put together ({error!r})") from error

@@ -6,6 +6,7 @@ from boostlist.datasets.data import RankingData
 from boostlist.datasets.folds import Fold, Folds, find_folds, load_fold, load_folds, load_sample, sample_folder
 from boostlist.datasets.generation import make_ranking, write_ranking
 from boostlist.datasets.letor import load_letor
+from boostlist.datasets.propensities import estimate_propensities
 from boostlist.datasets.writing import write_letor
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Folds",
     "LetorError",
     "RankingData",
+    "estimate_propensities",
     "find_folds",
     "load_fold",
     "load_folds",

@@ -8,16 +8,19 @@ expects: every parameter by name, and nothing but assignments.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from boostlist._typing import FloatArray
+from boostlist._typing import AnyArray, FloatArray
 from boostlist.checks import check_choice, warn
 from boostlist.losses import BoundLoss, Loss, registry
-from boostlist.persistence import Storable
+from boostlist.models.positioned import PositionedDesign
+from boostlist.persistence import Storable, encode
+from boostlist.positions import Positions, stored_bias
+from boostlist.propensities import CLIP, by_click
 from boostlist.queries import Queries
 from boostlist.ranking_estimator import RankingEstimator
 from boostlist.solvers import SOLVERS, Callback, Design, Iterates, Limits, Problem, follow, refusal
@@ -57,6 +60,9 @@ class ParametricRanker(RankingEstimator, Storable):
         group: ArrayLike | None = None,
         *,
         sample_weight: ArrayLike | None = None,
+        position: Any = None,
+        propensity: ArrayLike | None = None,
+        propensity_clip: float = CLIP,
         query_weight: ArrayLike | None = None,
     ) -> Self:
         """Train.
@@ -73,14 +79,26 @@ class ParametricRanker(RankingEstimator, Storable):
         sample_weight
             Weight of each query, or of each row: then the rows of a query must have the same, since a loss here is one
             of the whole list. None means 1.
+        position
+            Where each row was shown, as labels of any kind, if labels are clicks: each position then has a bias, which
+            is part of the optimum but not of predictions. For models whose scores are linear in their weights.
+        propensity, propensity_clip
+            Probability that each row was looked at, if it is known: clicks are then weighted by its inverse, and a
+            list with several clicks counts as several lists with one (docs/clicks.md). The least one that counts.
         query_weight
             The old name of `sample_weight`.
         """
         features, queries = self._read_training(X, y, qid, group, sample_weight, query_weight)
+        positions = None if position is None else Positions.of(position, queries.n_documents)
+        if propensity is not None:
+            queries, rows = by_click(queries, propensity, propensity_clip)
+            features = features[rows]
+            positions = None if positions is None else positions.take(rows)
         problem = self._problem(features, queries)
-        solution = follow(self._iterates(problem), self._limits(), bool(self.verbose), self.callback)
+        solved = problem if positions is None else self._positioned(problem, positions)
+        solution = follow(self._iterates(solved), self._limits(), bool(self.verbose), self.callback)
         self._forget()
-        self._keep(problem, solution.w)
+        self._keep_all(problem, solved, positions, solution.w)
         self.convergence_ = solution.convergence
         if solution.interruption is not None:
             raise solution.interruption
@@ -89,6 +107,29 @@ class ParametricRanker(RankingEstimator, Storable):
             advice = f". {reason.remedy}" if reason.remedy else ""
             warn(f"{type(self).__name__} has not converged: {solution.convergence.message}{advice}", ConvergenceWarning)
         return self
+
+    def _positioned(self, problem: Any, positions: Positions) -> Any:
+        """Return the problem with a bias for each position."""
+        raise ValueError(f"{type(self).__name__} takes no positions; LinearRanker, KernelRanker and TreeRanker do")
+
+    def _keep_all(self, problem: Any, solved: Any, positions: Positions | None, w: FloatArray) -> None:
+        """Set the fitted attributes, the biases of positions among them."""
+        self.position_bias_ = None
+        if positions is not None:
+            self.position_bias_ = positions.series(solved.design.biases(w))
+            w = solved.design.weights(w)
+        self._keep(problem, w)
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        attributes, arrays = super()._state()
+        bias = getattr(self, "position_bias_", None)
+        if bias is not None:
+            attributes["position_bias_"] = encode(list(bias.items()), "position_bias_")
+        return attributes, arrays
+
+    def _restore(self, attributes: dict[str, Any], arrays: dict[str, AnyArray]) -> None:
+        super()._restore({name: value for name, value in attributes.items() if name != "position_bias_"}, arrays)
+        self.position_bias_ = stored_bias(attributes.get("position_bias_"))
 
     def _forget(self) -> None:
         """Remove what an earlier fit has left: with other parameters it may have set other attributes."""
@@ -170,6 +211,11 @@ class DesignRanker(PenalisedRanker):
         if reason := refusal(self.solver, loss):
             raise ValueError(reason)
         return Problem(self._design(X, queries), bound, self.C / queries.n_queries, self._norm)
+
+    def _positioned(self, problem: Problem, positions: Positions) -> Problem:
+        if not SOLVERS[self.solver].penalised:
+            raise ValueError(f"solver={self.solver!r} takes no positions; newton, newton-cg and lbfgs do")
+        return replace(problem, design=PositionedDesign(problem.design, positions.codes, len(positions.labels)))
 
     def _iterates(self, problem: Problem) -> Iterates:
         return SOLVERS[self.solver].iterates(problem, np.zeros(problem.design.n_columns))

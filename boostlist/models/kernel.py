@@ -215,7 +215,7 @@ class KernelRanker(KernelMachine):
         The documents x_l, float64, if the basis is shared.
     kernel_parameters_
         The parameters of the kernel by name.
-    convergence_, n_iter_, n_features_in_, feature_names_in_
+    position_bias_, convergence_, n_iter_, n_features_in_, feature_names_in_
         As for `LinearRanker`.
 
     References

@@ -54,6 +54,8 @@ class LinearRanker(DesignRanker):
         Loss, gradient norm and time of every iteration; ``convergence_.plot()`` draws them. Not saved.
     n_iter_
         Number of iterations.
+    position_bias_
+        What a position adds to the score of a document in training, by position; None without positions.
     n_features_in_, feature_names_in_
         Number of features and, if X was a data frame, their names.
 
