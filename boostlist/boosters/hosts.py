@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Literal, Protocol
 
-from boostlist._typing import AnyArray, FloatArray
+from boostlist._typing import AnyArray, FloatArray, IntArray
 from boostlist.boosters.lists import Lists
 from boostlist.boosters.objective import Objective
+from boostlist.boosters.refitting import LeafRule, Leaves
 from boostlist.metrics.base import BoundMetric, Metric
 
 Backend = Literal["lightgbm", "xgboost"]
@@ -81,7 +82,8 @@ class Job:
 
     def shares_training_data(self, name: str) -> bool:
         """Whether data for evaluation has the very features of the training: a host need not hold them twice."""
-        return [each for each, lists in self.valid.items() if lists.X is self.train.X] == [name]
+        sharing = [each for each, lists in self.valid.items() if lists.X is self.train.X]
+        return sharing == [name] and self.valid[name].starts_like(self.train)
 
     def bound_metrics(self) -> dict[str, list[BoundMetric]]:
         """Bind every metric to every set of lists for evaluation."""
@@ -189,6 +191,18 @@ class Host(Protocol):
 
     def same_features(self, first: Any, other: Any) -> bool:
         """Whether two boosters take the same features."""
+
+    def leaf_rule(self, tree: TreeParameters) -> LeafRule:
+        """Return how the leaves of a training with these parameters get their values."""
+
+    def leaves(self, booster: Any, rate: float) -> Leaves:
+        """Return the leaves of a booster that was trained with this learning rate, where it does not say which."""
+
+    def leaf_numbers(self, booster: Any, prepared: Any, begin: int, end: int) -> IntArray:
+        """Return the leaf of each document in the trees of the rounds begin <= r < end, a column a tree."""
+
+    def with_leaves(self, booster: Any, leaves: Leaves) -> Any:
+        """Return a booster with other values of its leaves."""
 
     def total_gain(self, booster: Any, n_features: int) -> FloatArray:
         """Return the summed gain of each feature's splits."""

@@ -13,11 +13,15 @@ from boostlist._typing import AnyArray, FloatArray
 from boostlist.boosters.batches import release
 from boostlist.boosters.early_stopping import lightgbm_early_stopping
 from boostlist.boosters.hosts import NOTE, DistributedJob, Job, Trained, TreeParameters
+from boostlist.boosters.lightgbm_leaves import leaf_numbers as leaf_numbers
+from boostlist.boosters.lightgbm_leaves import leaves as leaves
+from boostlist.boosters.lightgbm_leaves import with_leaves as with_leaves
 from boostlist.boosters.lightgbm_sum import same_features as same_features
 from boostlist.boosters.lightgbm_sum import weighted_sum as weighted_sum
 from boostlist.boosters.lightgbm_sum import why_no_sum as why_no_sum
 from boostlist.boosters.lists import Lists
 from boostlist.boosters.objective import BAGGING_BY_QUERY, is_true
+from boostlist.boosters.refitting import LeafRule
 from boostlist.boosters.sharing import shared
 
 RANDOM_THRESHOLDS = True
@@ -76,6 +80,14 @@ def _given(name: str, more: Mapping[str, Any]) -> bool:
     return bool(more) and any(alias in more for alias in (name, *_aliases().get(name, ())))
 
 
+def leaf_rule(tree: TreeParameters) -> LeafRule:
+    """Return how leaves get their values."""
+    params, aliases = parameters(tree, None), _aliases()
+    names = {"learning_rate": 0.1, "lambda_l1": 0.0, "lambda_l2": 0.0, "max_delta_step": 0.0}
+    given = {name: [params[each] for each in (name, *aliases[name]) if each in params] for name in names}
+    return LeafRule(*(float((given[name] or [usual])[0]) for name, usual in names.items()))
+
+
 def check_parameters(more: Mapping[str, Any], n_features: int) -> None:
     """Refuse parameters that LightGBM would only warn of."""
     known = {alias for name, aliases in _aliases().items() for alias in (name, *aliases)}
@@ -92,6 +104,7 @@ def _dataset(lists: Lists, reference: Any, batch_rows: int | None, params: dict[
         weight=lists.weight_by_document,
         group=lists.queries.sizes,
         position=None if lists.position is None else lists.position.codes,
+        init_score=lists.init_score,
         params=params,
         free_raw_data=True,
     )
@@ -133,9 +146,11 @@ def _datasets(job: Job, params: dict[str, Any]) -> list[Any]:
     """
     data_params = {name: value for name, value in params.items() if name != "objective"}
 
+    given = any(lists.init_score is not None for lists in (job.train, *job.valid.values()))
+
     def made(lists: Lists, reference: Any) -> Any:
         # To go on from a booster LightGBM scores the raw features, which a data set that is made already has no more.
-        if isinstance(job.objective, str) or job.batch_rows is not None or job.start is not None:
+        if isinstance(job.objective, str) or job.batch_rows is not None or job.start is not None or given:
             return _dataset(lists, reference, job.batch_rows, data_params)
         key = (id(lists.X), repr(sorted(item for item in params.items() if item[0] not in _NOT_FOR_BINS)))
         unweighted = Lists(lists.queries.with_weight(None), None, lists.X)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from boostlist._typing import FloatArray, IntArray
+from boostlist.arrays import vector
 from boostlist.checks import check_weight
 from boostlist.positions import Positions
 from boostlist.propensities import by_click
@@ -36,12 +37,15 @@ class Lists:
         Features, a row a document; None where the host has them.
     position
         Where each document was shown, or None.
+    init_score
+        Scores that trees add to, or None for 0.
     """
 
     queries: Queries
     document_weight: FloatArray | None = None
     X: Any = None
     position: Positions | None = None
+    init_score: FloatArray | None = None
 
     @classmethod
     def of(cls, queries: Queries, weight: ArrayLike | None = None, X: Any = None, position: Any = None) -> Lists:
@@ -69,6 +73,29 @@ class Lists:
         queries, rows = by_click(self.queries, propensity, clip)
         weight = None if self.document_weight is None else self.document_weight[rows]
         return Lists(queries, weight), rows
+
+    def starting_from(self, init_score: ArrayLike | None) -> Lists:
+        """Return the lists with scores that trees add to, one for each document; None for 0.
+
+        Raises
+        ------
+        ValueError
+            If they are not as many as documents, or one is not finite.
+        """
+        if init_score is None:
+            return self
+        start, rows = vector(init_score, "init_score"), self.queries.n_documents
+        if len(start) != rows:
+            raise ValueError(f"init_score has {len(start):,} entries; give one for each of the {rows:,} rows")
+        bad = np.flatnonzero(~np.isfinite(start))
+        if bad.size:
+            raise ValueError(f"init_score[{bad[0]}] is {start[bad[0]]}; scores must be finite")
+        return replace(self, init_score=start)
+
+    def starts_like(self, other: Lists) -> bool:
+        """Whether trees add to the same scores."""
+        one, two = self.init_score, other.init_score
+        return one is two or (one is not None and two is not None and np.array_equal(one, two))
 
     @property
     def weight_by_document(self) -> FloatArray | None:

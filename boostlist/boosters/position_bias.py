@@ -90,6 +90,21 @@ DEFAULT_RULE = PositionBias()
 """The rule where none is chosen."""
 
 
+def known_bias(biases: pd.Series[float] | None, positions: Positions | None) -> FloatArray | float:
+    """Return the bias of each document, 0 where there are no positions or nothing is known of one.
+
+    Raises
+    ------
+    ValueError
+        If there are positions, but no biases.
+    """
+    if positions is None:
+        return 0.0
+    if biases is None:
+        raise ValueError("the ranker was trained without positions and has no biases for them: leave position= out")
+    return PositionBias.of(biases).at(positions)[positions.codes]
+
+
 class Debiased:
     """Gradients of one training at f + b, and the biases b, which move after each call.
 

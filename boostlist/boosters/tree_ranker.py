@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,8 @@ from boostlist.boosters.lists import Lists
 from boostlist.boosters.logged import bind_logged, debiased_training
 from boostlist.boosters.model_file import Stored, read_model, write_model
 from boostlist.boosters.objective import Objective
+from boostlist.boosters.position_bias import known_bias
+from boostlist.boosters.refitting import refitted
 from boostlist.checks import check_whole
 from boostlist.files import FileFormatError
 from boostlist.frames import refuse_infinite, without_qid
@@ -196,6 +199,7 @@ class TreeRanker(RankingEstimator):
         position: Any = None,
         propensity: ArrayLike | None = None,
         propensity_clip: float = CLIP,
+        init_score: ArrayLike | None = None,
         eval_set: Sequence[tuple[Any, ...]] = (),
         eval_metric: str | Metric | Sequence[str | Metric] = "ndcg@10",
         early_stopping_rounds: int | None = None,
@@ -225,10 +229,14 @@ class TreeRanker(RankingEstimator):
         propensity, propensity_clip
             Probability that each row was looked at, if it is known: clicks are then weighted by its inverse, and a
             list with several clicks counts as several lists with one (docs/clicks.md). The least one that counts.
+        init_score
+            Score of each row that the trees are to improve on, that of another model say. The booster does not know it:
+            ``predict`` returns what the trees add, ``score`` ranks by that alone.
         eval_set
             Data to evaluate on after each round: ``(X, y, qid)``, or ``(X, y)`` if X has a column ``qid``. Weights for
             the metric may follow, of queries or rows; with the X of the training itself they say which of its queries
-            to look at, such as those of weight 0 in training, and nothing is copied.
+            to look at, such as those of weight 0 in training, and nothing is copied. After the weights, or None, may
+            follow the rows' `init_score`: ``(X, y, qid, None, init_score)``.
         eval_metric
             Metrics of boostlist or their names, ``"ndcg@10:click"`` for one of several labels. The first one decides on
             stopping.
@@ -246,9 +254,14 @@ class TreeRanker(RankingEstimator):
         adapter = host(self.backend)
         if batch_rows is not None:
             check_whole("batch_rows", batch_rows, least=1)
+        if init_model is not None and init_score is not None:
+            raise ValueError(
+                "init_model and init_score both say where to start; to add trees on top of a model that is not to be "
+                "part of the new one, pass init_score=model.predict(X)"
+            )
         train = self._lists(
             "fit", X, y, qid, group, sample_weight, position, batched=batch_rows is not None, reset=True
-        )
+        ).starting_from(init_score)
         adapter.check_parameters(self.host_parameters(), self.n_features_in_)
         valid = {
             f"valid_{i}": self._valid_lists(i, entry, batch_rows is not None, (X, train.X))
@@ -284,6 +297,58 @@ class TreeRanker(RankingEstimator):
             predict = partial(adapter.predict, trained.booster, contributions=False, n_jobs=self.n_jobs)
             warn_if_confounded(train, bias, self.feature_importances_, predict)
         return self
+
+    def refit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        *,
+        decay_rate: float = 0.9,
+        sample_weight: ArrayLike | None = None,
+        position: Any = None,
+        init_score: ArrayLike | None = None,
+    ) -> Self:
+        """Return a ranker with the same trees and leaf values estimated anew on other data; this one stays as it is.
+
+        Round by round, a leaf becomes ``decay_rate`` times its value plus the rest times what the loss makes of the new
+        data at the scores so far, as in LightGBM's ``Booster.refit``, which is for LightGBM's own objectives. Scale and
+        squared-error term of the loss are those of the training.
+
+        Parameters
+        ----------
+        X, y, qid, group, sample_weight, init_score
+            New data, as for ``fit``.
+        decay_rate
+            Share of the old value, from 0 to 1: 1 changes nothing, 0 forgets the old data but for the splits.
+        position
+            Where rows were shown, if the ranker has biases of positions; these stay as they are.
+
+        Raises
+        ------
+        ValueError
+            If the objective is one of the host's: there ``booster_.refit`` of LightGBM and ``process_type="update"`` of
+            XGBoost do it.
+        """
+        check_is_fitted(self)
+        if isinstance(self.objective_, str):
+            raise ValueError(
+                f"refit is for losses of boostlist, not for {self.objective_} of {self.backend}; use the host's own "
+                'means: booster_.refit in LightGBM, process_type="update" in XGBoost'
+            )
+        if not 0 <= decay_rate <= 1:
+            raise ValueError(f"decay_rate must lie between 0 and 1, got {decay_rate}")
+        lists = self._lists("refit", X, y, qid, group, sample_weight, position, batched=False, reset=False)
+        lists = lists.starting_from(init_score)
+        bound = replace(self.objective_, subsample_queries=1.0).bind(lists.queries, lists.document_weight)
+        bias = known_bias(self.position_bias_, lists.position)
+        start = np.zeros(lists.queries.n_documents) if lists.init_score is None else lists.init_score
+        rule = self._host.leaf_rule(self.tree_parameters())
+        booster = refitted(
+            self._host, self.booster_, lists.X, lambda scores: bound(scores + bias), rule, decay_rate, start
+        )
+        return copy(self).adopt(booster, self.objective_, {}, self.position_bias_)
 
     def adopt(
         self, booster: Any, objective: Objective | str, history: History, position_bias: pd.Series[float] | None = None
@@ -364,14 +429,16 @@ class TreeRanker(RankingEstimator):
 
     def _valid_lists(self, i: int, entry: tuple[Any, ...], batched: bool, trained: tuple[Any, Any]) -> Lists:
         """Return lists for evaluation; the training data as it was given has the features that were made of it."""
-        if not isinstance(entry, tuple | list) or len(entry) not in (2, 3, 4):
-            raise ValueError(f"eval_set[{i}] must be (X, y, qid), or (X, y) if X has a column 'qid'")
-        X, y, qid, weight = (*entry, None, None)[:4]
+        if not isinstance(entry, tuple | list) or len(entry) not in (2, 3, 4, 5):
+            raise ValueError(
+                f"eval_set[{i}] must be (X, y, qid), or (X, y) if X has a column 'qid'; weights, init_score may follow"
+            )
+        X, y, qid, weight, start = (*entry, None, None, None)[:5]
         method = f"fit, eval_set[{i}]"
         if X is trained[0] and weight is not None:
             queries = self._read_queries(X, y, qid, None, method)
-            return Lists.of(queries, checked_weight(weight, queries), trained[1])
-        return self._lists(method, X, y, qid, None, weight, batched=batched, reset=False)
+            return Lists.of(queries, checked_weight(weight, queries), trained[1]).starting_from(start)
+        return self._lists(method, X, y, qid, None, weight, batched=batched, reset=False).starting_from(start)
 
     def _mapped(self, X: Any, reset: bool) -> Any:
         """Return features that are read in batches, unread."""

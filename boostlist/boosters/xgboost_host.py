@@ -19,7 +19,12 @@ from boostlist.boosters.batches import batch_bounds, batches
 from boostlist.boosters.early_stopping import xgboost_early_stopping, xgboost_name
 from boostlist.boosters.hosts import CHECKSUM, NOTE, DistributedJob, Job, Trained, TreeParameters
 from boostlist.boosters.lists import Lists
+from boostlist.boosters.refitting import LeafRule
+from boostlist.boosters.xgboost_leaves import leaf_numbers as leaf_numbers
+from boostlist.boosters.xgboost_leaves import leaves as leaves
+from boostlist.boosters.xgboost_leaves import with_leaves as with_leaves
 from boostlist.boosters.xgboost_sum import same_features as same_features
+from boostlist.boosters.xgboost_sum import tree_model
 from boostlist.boosters.xgboost_sum import weighted_sum as weighted_sum
 from boostlist.boosters.xgboost_sum import why_no_sum as why_no_sum
 
@@ -73,6 +78,15 @@ def parameters(tree: TreeParameters, objective: str | None) -> dict[str, Any]:
     return own if objective is None else own | {"objective": objective}
 
 
+def leaf_rule(tree: TreeParameters) -> LeafRule:
+    """Return how leaves get their values."""
+    params = parameters(tree, None)
+    names = {"eta": 0.3, "alpha": 0.0, "lambda": 1.0, "max_delta_step": 0.0}
+    return LeafRule(
+        *(float(params.get(name, params.get(_ALIASES.get(name, ""), usual))) for name, usual in names.items())
+    )
+
+
 def check_parameters(more: Mapping[str, Any], n_features: int) -> None:
     """Refuse parameters that XGBoost would only warn of: it says which when it first grows a tree."""
     if not more:
@@ -88,7 +102,14 @@ def check_parameters(more: Mapping[str, Any], n_features: int) -> None:
 
 
 def _dmatrix(lists: Lists, weight: FloatArray | None) -> Any:
-    return xgb.DMatrix(lists.X, lists.queries.labels, group=lists.queries.sizes, weight=weight, enable_categorical=True)
+    return xgb.DMatrix(
+        lists.X,
+        lists.queries.labels,
+        group=lists.queries.sizes,
+        weight=weight,
+        base_margin=lists.init_score,
+        enable_categorical=True,
+    )
 
 
 class _Batches(xgb.DataIter):  # type: ignore[misc]
@@ -110,8 +131,10 @@ class _Batches(xgb.DataIter):  # type: ignore[misc]
         start = self._lists.queries.start
         lo, hi = np.searchsorted(start, [rows.start, rows.stop])
         qid = np.repeat(np.arange(lo, hi), np.diff(start[lo : hi + 1]))
-        weight = {} if self._weight is None else {"weight": self._weight[lo:hi]}
-        input_data(data=X, label=self._lists.queries.labels[rows], qid=qid, **weight)
+        more = {} if self._weight is None else {"weight": self._weight[lo:hi]}
+        if self._lists.init_score is not None:
+            more["base_margin"] = self._lists.init_score[rows]
+        input_data(data=X, label=self._lists.queries.labels[rows], qid=qid, **more)
         return True
 
 
@@ -260,17 +283,11 @@ def first_rounds(booster: Any, n: int) -> Any:
     if "c" not in (booster.feature_types or ()):
         return cut
     whole, part = (json.loads(b.save_raw("json")) for b in (booster, cut))
-    source, target = (_tree_model(document) for document in (whole, part))
+    source, target = (tree_model(document) for document in (whole, part))
     if "cats" not in source:
         return cut
     target["cats"] = source["cats"]
     return xgb.Booster(model_file=bytearray(json.dumps(part).encode()))
-
-
-def _tree_model(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the part of XGBoost's JSON that describes the trees; the booster "dart" wraps another."""
-    trees = document["learner"]["gradient_booster"]
-    return trees.get("gbtree", trees)["model"]  # type: ignore[no-any-return]
 
 
 def total_gain(booster: Any, n_features: int) -> FloatArray:

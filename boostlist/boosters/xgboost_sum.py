@@ -21,18 +21,18 @@ _IDENTITY = ("reg:squarederror", "rank:ndcg", "rank:map", "rank:pairwise")
 
 def weighted_sum(boosters: Sequence[Any], factors: Sequence[float]) -> Any:
     """Return a booster whose raw scores are the sum over boosters of factor x raw score."""
-    documents = [_document(booster) for booster in boosters]
+    documents = [model_document(booster) for booster in boosters]
     trees = []
     base = 0.0
     for document, factor in zip(documents, factors, strict=True):
-        base += float(factor) * _base_score(document)
-        for tree, share in zip(_model(document)["trees"], _shares(document), strict=True):
+        base += float(factor) * base_score(document)
+        for tree, share in zip(tree_model(document)["trees"], _shares(document), strict=True):
             trees.append(_scaled(tree, factor * share))
     trees.sort(key=_size)
     for i, tree in enumerate(trees):
         tree["id"] = i
     total = documents[0]
-    model = _model(total)
+    model = tree_model(total)
     model["trees"] = trees
     model["tree_info"] = [0] * len(trees)
     model["iteration_indptr"] = list(range(len(trees) + 1))
@@ -56,19 +56,20 @@ def same_features(first: Any, other: Any) -> bool:
 
 def why_no_sum(booster: Any) -> str | None:
     """Return why a booster's score is not the sum of its trees' leaves; None if it is."""
-    learner = _document(booster)["learner"]
+    learner = model_document(booster)["learner"]
     if learner["gradient_booster"]["name"] not in ("gbtree", "dart"):
         return "it has no trees"
     name = learner["objective"]["name"]
     return None if name in _IDENTITY else f"its objective {name} transforms the sum of the leaves"
 
 
-def _document(booster: Any) -> dict[str, Any]:
+def model_document(booster: Any) -> dict[str, Any]:
+    """Return the JSON of a booster."""
     document: dict[str, Any] = json.loads(booster.save_raw("json"))
     return document
 
 
-def _model(document: dict[str, Any]) -> dict[str, Any]:
+def tree_model(document: dict[str, Any]) -> dict[str, Any]:
     """Return the part that describes the trees; the booster "dart" wraps another."""
     trees = document["learner"]["gradient_booster"]
     model: dict[str, Any] = trees.get("gbtree", trees)["model"]
@@ -78,10 +79,11 @@ def _model(document: dict[str, Any]) -> dict[str, Any]:
 def _shares(document: dict[str, Any]) -> list[float]:
     """Return the factor of each tree, which "dart" keeps beside the trees."""
     shares: list[float] | None = document["learner"]["gradient_booster"].get("weight_drop")
-    return [1.0] * len(_model(document)["trees"]) if shares is None else shares
+    return [1.0] * len(tree_model(document)["trees"]) if shares is None else shares
 
 
-def _base_score(document: dict[str, Any]) -> float:
+def base_score(document: dict[str, Any]) -> float:
+    """Return what the trees add to."""
     return float(document["learner"]["learner_model_param"]["base_score"].strip("[]"))
 
 
@@ -90,17 +92,18 @@ def _like(text: str, value: float) -> str:
     return f"[{value!r}]" if text.startswith("[") else repr(value)
 
 
-def _is_leaf(tree: dict[str, Any]) -> Any:
+def is_leaf(tree: dict[str, Any]) -> Any:
+    """Return which nodes of a tree are leaves."""
     return np.asarray(tree["left_children"]) == -1
 
 
 def _size(tree: dict[str, Any]) -> float:
-    return float(np.abs(np.asarray(tree["split_conditions"])[_is_leaf(tree)]).max())
+    return float(np.abs(np.asarray(tree["split_conditions"])[is_leaf(tree)]).max())
 
 
 def _scaled(tree: dict[str, Any], factor: float) -> dict[str, Any]:
     """Return the tree with its leaves multiplied; `base_weights` are what nodes would give as leaves."""
     values = np.asarray(tree["split_conditions"], np.float64)
-    values = np.where(_is_leaf(tree), factor * values, values)
+    values = np.where(is_leaf(tree), factor * values, values)
     weights = factor * np.asarray(tree["base_weights"], np.float64)
     return tree | {"split_conditions": values.tolist(), "base_weights": weights.tolist()}
