@@ -16,6 +16,7 @@ import boostlist
 from boostlist import Queries, metrics
 from boostlist.boosters import Objective, lightgbm_early_stopping
 from boostlist.boosters.batches import batch_bounds, release
+from boostlist.boosters.tree_ranker import chosen_metrics
 from boostlist.losses import CsListMLE, ListMLE, PairwiseLogistic, Pointwise, WeightedPL, registry
 from tests.boosters.rankers import TEST, TRAIN, UNTRAINED, both_hosts, fitted, frame, ranker
 
@@ -414,6 +415,11 @@ def test_err_has_the_largest_grade_of_training_and_validation(backend):
     expected = metrics.ERR(5, max_grade=TRAIN.y.max()).mean(model.predict(TEST.X), queries)
     assert model.evals_result_["valid_0"]["err@5"][-1] == pytest.approx(expected, abs=1e-6)
     assert expected < 0.5 * metrics.ERR(5).mean(model.predict(TEST.X), queries)
+
+
+def test_the_largest_grade_may_be_below_1():
+    data = [Queries.from_sizes(labels, [3]) for labels in ([0, 0.5, 0], [0.25, 0, 0])]
+    assert chosen_metrics(["err", "ndcg@3"], data) == [metrics.ERR(max_grade=0.5), metrics.NDCG(3)]
 
 
 @pytest.mark.parametrize("rows", [0, -3])

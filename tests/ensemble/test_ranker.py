@@ -110,6 +110,8 @@ def test_a_member_that_fails_is_named_and_by_choice_left_out():
     members = [("good", LinearRanker()), ("bad", Failing(C=1))]
     with pytest.raises(RuntimeError, match="member 'bad' failed: three by zero"):
         fitted(members)
+    with pytest.raises(ValueError, match="member 'cs_rglist' failed: C must be"):
+        fitted([LinearRanker(C=-1)])
     with pytest.warns(UserWarning, match="'bad' failed and is left out: ZeroDivisionError: three by zero"):
         model = fitted(members, on_error="drop", weights=[1, 5])
     assert model.weights_ == {"good": 1.0}

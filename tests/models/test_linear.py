@@ -169,7 +169,7 @@ def test_progress(capsys):
     LinearRanker(verbose=True, callback=seen.append).fit(X, y, qid=qid)
     assert [iteration.number for iteration in seen] == list(range(len(seen)))
     assert capsys.readouterr().out.count("gradient norm") == len(seen) + 1
-    with pytest.warns(ConvergenceWarning, match="stopped by the callback"):
+    with pytest.warns(ConvergenceWarning, match="stopped by the callback$"):
         stopped = LinearRanker(callback=lambda iteration: iteration.number == 1).fit(X, y, qid=qid)
     assert stopped.n_iter_ == 1
     with pytest.warns(ConvergenceWarning, match="max_iter=2"):
