@@ -110,8 +110,6 @@ def test_a_member_that_fails_is_named_and_by_choice_left_out():
     members = [("good", LinearRanker()), ("bad", Failing(C=1))]
     with pytest.raises(RuntimeError, match="member 'bad' failed: three by zero"):
         fitted(members)
-    with pytest.raises(ValueError, match="member 'cs_rglist' failed: C must be"):
-        fitted([LinearRanker(C=-1)])
     with pytest.warns(UserWarning, match="'bad' failed and is left out: ZeroDivisionError: three by zero"):
         model = fitted(members, on_error="drop", weights=[1, 5])
     assert model.weights_ == {"good": 1.0}
@@ -119,6 +117,11 @@ def test_a_member_that_fails_is_named_and_by_choice_left_out():
     np.testing.assert_allclose(model.predict(TEST.X), fitted([LinearRanker()]).predict(TEST.X))
     with pytest.raises(RuntimeError, match="all members failed: bad: ZeroDivisionError"):
         fitted(members[1:], on_error="drop")
+
+
+def test_a_member_fails_with_its_own_kind_of_error():
+    with pytest.raises(ValueError, match="member 'cs_rglist' failed: C must be"):
+        fitted([LinearRanker(C=-1)])
 
 
 def test_a_member_may_fail_on_some_bags():
