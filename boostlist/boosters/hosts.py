@@ -104,6 +104,8 @@ class Shards:
         Number of documents of each query.
     weight
         Weight of each document, or None if all are 1.
+    position
+        Code of each document's position, or None.
     """
 
     X: Any
@@ -111,6 +113,7 @@ class Shards:
     number: Any
     sizes: Any
     weight: Any
+    position: Any = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -128,6 +131,8 @@ class DistributedJob:
         or the name of one that the host has.
     train
         Training data.
+    positions
+        The positions that the codes in it stand for, or None.
     """
 
     client: Any
@@ -135,6 +140,7 @@ class DistributedJob:
     rounds: int
     objective: Objective | str
     train: Shards
+    positions: tuple[Any, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,8 +165,14 @@ class Host(Protocol):
     def train(self, job: Job) -> Trained:
         """Train a booster."""
 
-    def train_distributed(self, job: DistributedJob) -> Any:
-        """Train a booster on a Dask cluster, and return it."""
+    def train_distributed(self, job: DistributedJob) -> tuple[Any, list[FloatArray]]:
+        """Train a booster on a Dask cluster; return it and, with positions, the biases at the start and of each round.
+
+        Raises
+        ------
+        ValueError
+            If the host cannot do that.
+        """
 
     def parameters(self, tree: TreeParameters, objective: str | None) -> dict[str, Any]:
         """Return the host's parameters; `objective` is the host's own one, None for gradients of boostlist's."""

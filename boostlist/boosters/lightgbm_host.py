@@ -227,14 +227,25 @@ _SKLEARN_NAMES = {
 }
 
 
-def train_distributed(job: DistributedJob) -> Any:
-    """Train with ``DaskLGBMRanker``."""
+def train_distributed(job: DistributedJob) -> tuple[Any, list[FloatArray]]:
+    """Train with ``DaskLGBMRanker``.
+
+    Raises
+    ------
+    ValueError
+        If there are positions: the engine neither takes them nor lets an objective add up over workers.
+    """
+    if job.positions is not None:
+        raise ValueError(
+            "LightGBM's Dask engine takes no positions, and no objective can add up over its workers; use "
+            "backend='xgboost', or train in one process"
+        )
     params = parameters(job.tree, job.objective if isinstance(job.objective, str) else None)
     params = {_SKLEARN_NAMES.get(name, name): value for name, value in params.items()} | {"objective": job.objective}
     params.pop("n_jobs", None)  # LightGBM takes as many threads as the worker has
     trainer = lgb.DaskLGBMRanker(client=job.client, n_estimators=job.rounds, **params)
     trainer.fit(job.train.X, job.train.labels, group=job.train.sizes, sample_weight=job.train.weight)
-    return lgb.Booster(model_str=trainer.booster_.model_to_string())
+    return lgb.Booster(model_str=trainer.booster_.model_to_string()), []
 
 
 def predict(booster: Any, X: Any, contributions: bool, n_jobs: int | None) -> FloatArray:

@@ -127,18 +127,22 @@ class Objective:
     def __call__(self, a: Any, b: Any, weight: Any = None, group: Any = None) -> tuple[AnyArray, AnyArray]:
         """Return gradient and Hessian diagonal in float32, as the hosts store them."""
         call = read_call(a, b, weight, group)
+        bound, positions = self.bind_call(call)
+        if positions is None:
+            return bound(call.scores)
+        known = positions
+        debiased = of_training(call.owner, call.scores, bound, lambda: Debiased(bound, known, self.position_bias))
+        return debiased(call.scores)
+
+    def bind_call(self, call: Call) -> tuple[BoundObjective, Positions | None]:
+        """Bind the loss to what a host holds, once for each data set; return the positions of its documents too."""
 
         def bind(lists: Lists) -> tuple[BoundObjective, Positions | None]:
             check_host(self.loss, call)
             queries = lists.queries if self.labels is None else self.labels.add_to(lists.queries, call.owner)
             return self.bind(queries, lists.document_weight), lists.position
 
-        bound, positions = bound_once(call, self, bind)
-        if positions is None:
-            return bound(call.scores)
-        known = positions
-        debiased = of_training(call.owner, call.scores, bound, lambda: Debiased(bound, known, self.position_bias))
-        return debiased(call.scores)
+        return bound_once(call, self, bind)
 
     def bind(self, queries: Queries, document_weight: FloatArray | None = None) -> BoundObjective:
         """Bind the loss to queries and find the scale.

@@ -15,6 +15,7 @@ import numpy as np
 import xgboost as xgb
 
 from boostlist._typing import AnyArray, FloatArray
+from boostlist.boosters import cluster_bias
 from boostlist.boosters.batches import batch_bounds, batches
 from boostlist.boosters.early_stopping import xgboost_early_stopping, xgboost_name
 from boostlist.boosters.hosts import CHECKSUM, NOTE, DistributedJob, Job, Trained, TreeParameters
@@ -170,14 +171,18 @@ def _query_weight(job: Job, lists: Lists) -> FloatArray | None:
     return None if (weight == 1).all() else weight
 
 
+def _no_positions(objective: str) -> str:
+    return (
+        f"XGBoost's {objective} takes no positions; its parameter lambdarank_unbiased=True takes the order of rows for "
+        "them. Or use an objective of boostlist"
+    )
+
+
 def train(job: Job) -> Trained:
     """Train with ``xgb.train``."""
     params = parameters(job.tree, job.objective if isinstance(job.objective, str) else None)
     if job.train.position is not None and isinstance(job.objective, str):
-        raise ValueError(
-            f"XGBoost's {job.objective} takes no positions; its parameter lambdarank_unbiased=True takes the order of "
-            "rows for them. Or use an objective of boostlist"
-        )
+        raise ValueError(_no_positions(job.objective))
     if job.batch_rows is None:
         dtrain = _dmatrix(job.train, _query_weight(job, job.train))
         valid = [
@@ -227,7 +232,7 @@ def _train(job: Job, params: dict[str, Any], matrices: list[Any]) -> Trained:
     )
 
 
-def train_distributed(job: DistributedJob) -> Any:
+def train_distributed(job: DistributedJob) -> tuple[Any, list[FloatArray]]:
     """Train with ``xgboost.dask.train``."""
     from xgboost import dask as xgb_dask
 
@@ -237,10 +242,22 @@ def train_distributed(job: DistributedJob) -> Any:
         raise ValueError("XGBoost's Dask engine takes no weights with queries; use backend='lightgbm', or no weights")
     params = parameters(job.tree, job.objective if isinstance(job.objective, str) else None)
     params.pop("nthread", None)
-    options = {} if isinstance(job.objective, str) else {"obj": job.objective}
-    train = job.train
-    dtrain = xgb_dask.DaskDMatrix(job.client, train.X, train.labels, qid=train.number, enable_categorical=True)
-    return xgb_dask.train(job.client, params, dtrain, job.rounds, verbose_eval=False, **options)["booster"]
+    train, positions = job.train, job.positions
+    if isinstance(job.objective, str):
+        if positions is not None:
+            raise ValueError(_no_positions(job.objective))
+        options: dict[str, Any] = {}
+    elif positions is None:
+        options = {"obj": job.objective}
+    else:
+        objective = cluster_bias.ClusterObjective(job.objective, positions, job.tree.learning_rate)
+        options = {"obj": objective, "callbacks": [cluster_bias.NotePath(objective)]}
+    fields = {} if positions is None else {cluster_bias.FIELD: train.position}
+    dtrain = xgb_dask.DaskDMatrix(
+        job.client, train.X, train.labels, qid=train.number, enable_categorical=True, **fields
+    )
+    booster = xgb_dask.train(job.client, params, dtrain, job.rounds, verbose_eval=False, **options)["booster"]
+    return booster, [] if positions is None else cluster_bias.taken_path(booster)
 
 
 _threads: WeakKeyDictionary[Any, int] = WeakKeyDictionary()

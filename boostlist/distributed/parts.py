@@ -15,6 +15,7 @@ import numpy as np
 
 from boostlist._typing import AnyArray, FloatArray
 from boostlist.boosters.lists import Lists
+from boostlist.positions import Positions
 from boostlist.queries import Queries
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ Split = Literal["repartition", "refuse"]
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of a partition as they came, to be moved about: features, labels, query ids, and weights or None.
+    """Rows of a partition as they came, to be moved about: features, labels, query ids, weights, positions or None.
 
     Several labels are a data frame.
     """
@@ -34,15 +35,16 @@ class Rows:
     y: Any
     qid: AnyArray
     weight: AnyArray | None = None
+    position: AnyArray | None = None
 
     def take(self, rows: AnyArray) -> Rows:
         """Return some of the rows, in the order given."""
         X, y = (each.iloc[rows] if hasattr(each, "iloc") else each[rows] for each in (self.X, self.y))
-        return Rows(X, y, self.qid[rows], None if self.weight is None else self.weight[rows])
+        return Rows(X, y, self.qid[rows], *(a if a is None else a[rows] for a in (self.weight, self.position)))
 
     def lists(self) -> Lists:
         """Return the lists; the rows of each query must be adjacent."""
-        return Lists.of(Queries.from_qid(self.y, self.qid), self.weight, self.X)
+        return Lists.of(Queries.from_qid(self.y, self.qid), self.weight, self.X, self.position)
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,8 @@ class Facts:
         Sum of the documents' weights, None if all are 1.
     head
         Features without rows, to tell their kind, number and names.
+    positions
+        The positions that occur; None if there are none.
     """
 
     documents: int
@@ -76,6 +80,7 @@ class Facts:
     grades: dict[str | None, FloatArray]
     weight: float | None
     head: Any
+    positions: tuple[Any, ...] | None = None
 
     @classmethod
     def of(cls, lists: Lists) -> Facts:
@@ -83,7 +88,8 @@ class Facts:
         queries, weight = lists.queries, lists.weight_by_document
         total = None if weight is None else float(weight.sum())
         grades = {name: np.unique(queries.labelled(name).labels) for name in (None, *queries.named)}
-        return cls(queries.n_documents, queries.n_queries, grades, total, lists.X[:0])
+        positions = None if lists.position is None else lists.position.labels
+        return cls(queries.n_documents, queries.n_queries, grades, total, lists.X[:0], positions)
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,14 @@ class Parts:
     def labels(self) -> list[str]:
         """Names of the labels, the main one first; none if there is but one, without a name."""
         return [name for name in self.facts[0].grades if name is not None]
+
+    @property
+    def positions(self) -> tuple[Any, ...] | None:
+        """All positions that occur; None if there are none."""
+        if self.facts[0].positions is None:
+            return None
+        labels = [label for facts in self.facts for label in facts.positions or ()]
+        return Positions.of(labels, len(labels)).labels
 
     def grades(self, label: str | None = None) -> tuple[float, ...]:
         """Return what occurs of a label in all documents, ascending; None is the main label.
@@ -188,7 +202,13 @@ def _letor_frame(path: Any, n_features: int, options: dict[str, Any]) -> pd.Data
 
 
 def gather_parts(
-    client: Any, data: Any, label: str | Sequence[str], qid: str, weight: str | None, split: Split
+    client: Any,
+    data: Any,
+    label: str | Sequence[str],
+    qid: str,
+    weight: str | None,
+    split: Split,
+    position: str | None = None,
 ) -> Parts:
     """Compute the partitions on the workers, and bring the rows of split queries together.
 
@@ -199,7 +219,7 @@ def gather_parts(
     """
     if split not in ("repartition", "refuse"):
         raise ValueError(f'split must be "repartition" or "refuse", got {split!r}')
-    found = client.compute(_delayed_rows(data, label, qid, weight))
+    found = client.compute(_delayed_rows(data, label, qid, weight, position))
     where = client.gather(client.map(_whereabouts, found, range(len(found)), pure=False))
     _check_categories(where)
     shared = _split_queries(where)
@@ -240,16 +260,20 @@ def _split_queries(parts: list[Whereabouts]) -> dict[Any, dict[int, int]]:
     return shared
 
 
-def _delayed_rows(data: Any, label: str | Sequence[str], qid: str, weight: str | None) -> list[Any]:
+def _delayed_rows(
+    data: Any, label: str | Sequence[str], qid: str, weight: str | None, position: str | None
+) -> list[Any]:
     from dask.delayed import delayed
 
     if hasattr(data, "to_delayed") and hasattr(data, "columns"):
         labels = [label] if isinstance(label, str) else label
-        missing = [name for name in (*labels, qid, weight) if name is not None and name not in data.columns]
+        missing = [name for name in (*labels, qid, weight, position) if name is not None and name not in data.columns]
         if missing:
-            raise ValueError(f"the data has no column {missing[0]!r}; name it with label=, qid= or weight=")
+            raise ValueError(f"the data has no column {missing[0]!r}; name it with label=, qid=, weight= or position=")
         make = delayed(_frame_rows)
-        return [make(frame, label, qid, weight) for frame in data.to_delayed()]
+        return [make(frame, label, qid, weight, position) for frame in data.to_delayed()]
+    if position is not None:
+        raise ValueError(f"position={position!r} names a column: give the data as a Dask DataFrame")
     if not isinstance(data, tuple) or len(data) not in (3, 4):
         raise TypeError(
             "data must be a Dask DataFrame with columns for label and query, or a tuple (X, y, qid) or "
@@ -277,12 +301,14 @@ def _named_blocks(labels: Mapping[str, Any]) -> list[Any]:
     return [dict(zip(columns, blocks, strict=True)) for blocks in zip(*columns.values(), strict=True)]
 
 
-def _frame_rows(frame: pd.DataFrame, label: str | Sequence[str], qid: str, weight: str | None) -> Rows:
+def _frame_rows(
+    frame: pd.DataFrame, label: str | Sequence[str], qid: str, weight: str | None, position: str | None
+) -> Rows:
     labels = [label] if isinstance(label, str) else list(label)
-    X = frame.drop(columns=[name for name in (*labels, qid, weight) if name is not None])
+    X = frame.drop(columns=[name for name in (*labels, qid, weight, position) if name is not None])
     weights = None if weight is None else frame[weight].to_numpy(np.float64)
     y = frame[label].to_numpy(np.float64) if isinstance(label, str) else frame[labels]
-    return Rows(X, y, frame[qid].to_numpy(), weights)
+    return Rows(X, y, frame[qid].to_numpy(), weights, None if position is None else frame[position].to_numpy())
 
 
 def _array_rows(X: Any, y: Any, qid: Any, weight: Any = None) -> Rows:
@@ -371,7 +397,10 @@ def _merge(before: list[Rows], part: Rows, leaving: list[Any], after: list[Rows]
         joined([piece.X for piece in pieces]),
         joined([piece.y for piece in pieces]),
         joined([piece.qid for piece in pieces]),
-        None if part.weight is None else joined([piece.weight for piece in pieces]),
+        *(
+            None if getattr(part, name) is None else joined([getattr(piece, name) for piece in pieces])
+            for name in ("weight", "position")
+        ),
     )
     codes, _ = pd.factorize(whole.qid)
     return whole.take(np.argsort(codes, kind="stable"))

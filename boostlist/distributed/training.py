@@ -30,6 +30,7 @@ from boostlist.losses import Loss, Sum
 from boostlist.metrics import Metric
 from boostlist.metrics import get as get_metric
 from boostlist.metrics.names import get_all
+from boostlist.positions import bias_series
 from boostlist.ranking_estimator import RankingEstimator
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def fit(
     label: str | Sequence[str] = "label",
     qid: str = "qid",
     weight: str | None = None,
+    position: str | None = None,
     split: Split = "repartition",
     eval_data: Any = None,
     eval_metric: str | Metric | Sequence[str | Metric] = "ndcg@10",
@@ -64,6 +66,9 @@ def fit(
     label, qid, weight
         Names of the columns. Weights are one a row and, in XGBoost, not available. Several labels, of which the first
         is the main one, are several columns, or in a tuple a mapping from names to arrays for y.
+    position
+        Name of the column that says where each document was shown; each position then has a bias, learned from the sums
+        over all workers (docs/clicks.md). In XGBoost only: LightGBM's engine cannot add up over workers.
     split
         What happens to queries with rows in several partitions: ``"repartition"`` moves these rows together,
         ``"refuse"`` raises an error that names such a query.
@@ -92,8 +97,9 @@ def fit(
     metrics = get_all(eval_metric)
     if early_stopping_rounds is not None and eval_data is None:
         raise ValueError("early_stopping_rounds needs eval_data")
-    parts = gather_parts(client, data, label, qid, weight, split)
-    valid = None if eval_data is None else gather_parts(client, eval_data, label, qid, weight, split)
+    parts = gather_parts(client, data, label, qid, weight, split, position)
+    known = position if position in getattr(eval_data, "columns", ()) else None
+    valid = None if eval_data is None else gather_parts(client, eval_data, label, qid, weight, split, known)
     return train(client, model, parts, valid, metrics, early_stopping_rounds, timeout)
 
 
@@ -119,9 +125,10 @@ def train(
         rounds=model.n_estimators,
         objective=objective,
         train=_shards(parts, getattr(objective, "labels", None)),
+        positions=parts.positions,
     )
     holders = {address for where in client.who_has(parts.futures).values() for address in where}
-    booster = guarded(client, holders, lambda: adapter.train_distributed(job), timeout)
+    booster, biases = guarded(client, holders, lambda: adapter.train_distributed(job), timeout)
     history: History = {}
     if valid is not None:
         chosen = [metric.up_to(max(each.grades(metric.label)[-1] for each in (parts, valid))) for metric in metrics]
@@ -133,7 +140,8 @@ def train(
         history["valid_0"] = {metric.name: v.tolist() for metric, v in zip(metrics, values, strict=True)}
     validate_data(model, parts.head, reset=True, skip_check_array=True)
     trained_on = objective if isinstance(objective, str) else replace(objective, labels=None)
-    return model.adopt(booster, trained_on, history)
+    bias = dict(zip(parts.positions or (), biases[adapter.rounds(booster)].tolist(), strict=True)) if biases else None
+    return model.adopt(booster, trained_on, history, None if bias is None else bias_series(bias))
 
 
 def _checked_ranker(ranker: TreeRanker | None) -> TreeRanker:
@@ -293,6 +301,7 @@ def _shards(parts: Parts, coded: CodedLabels | None) -> Shards:
         number=vector(_numbers, rows, np.int64, first[:-1].tolist()),
         sizes=vector(_sizes, queries, np.int64),
         weight=vector(_weights, rows, np.float64) if parts.weighted else None,
+        position=None if parts.positions is None else vector(_codes, rows, np.float64, [parts.positions] * len(rows)),
     )
 
 
@@ -315,3 +324,10 @@ def _sizes(part: Lists) -> Any:
 def _weights(part: Lists) -> Any:
     weight = part.weight_by_document
     return np.ones(part.queries.n_documents) if weight is None else weight
+
+
+def _codes(part: Lists, positions: tuple[Any, ...]) -> Any:
+    """Return the place of each document's position among those of all parts."""
+    assert part.position is not None
+    place = {label: float(i) for i, label in enumerate(positions)}
+    return np.array([place[label] for label in part.position.labels])[part.position.codes]

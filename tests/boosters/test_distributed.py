@@ -370,3 +370,46 @@ def test_a_killed_worker_is_an_error_and_no_hang(backend):
             fit(client, arrays(), ranker(backend, n_estimators=100_000, learning_rate=1e-4))
         killer.join(timeout=10)
         assert time.monotonic() - begin < 110  # before the timeout would have ended it
+
+
+def positioned():
+    """A frame of the training data with positions that decide on a part of the labels, and the arrays."""
+    position = np.concatenate([np.random.default_rng(q).permutation(n) for q, n in enumerate(TRAIN.queries.sizes)]) // 3
+    labels = np.where(position == 0, TRAIN.y + 1, TRAIN.y)
+    slot = np.array([f"slot {p}" for p in position])
+    frame = TRAIN.feature_frame().assign(qid=TRAIN.qid, label=labels, position=slot)
+    return frame, labels, slot
+
+
+def test_biases_of_positions_are_those_of_one_process(client):
+    frame, labels, slot = positioned()
+    model = fit(client, dd.from_pandas(frame, npartitions=3), ranker("xgboost"), position="position")
+    alone = ranker("xgboost").fit(TRAIN.feature_frame(), labels, TRAIN.qid, position=slot)
+    pd.testing.assert_series_equal(model.position_bias_, alone.position_bias_, rtol=1e-3)
+    assert model.position_bias_["slot 0"] > 0.1 > model.position_bias_["slot 1"]
+    features = TRAIN.feature_frame()
+    assert np.corrcoef(model.predict(features), alone.predict(features))[0, 1] > 0.99
+    assert not [name for name in model.booster_.attributes() if "bias" in name]
+    stopped = fit(
+        client,
+        dd.from_pandas(frame, npartitions=2),
+        ranker("xgboost"),
+        position="position",
+        eval_data=dd.from_pandas(frame.assign(label=10 - frame.label), npartitions=2),
+        early_stopping_rounds=2,
+    )
+    assert stopped.n_estimators_ < 8
+    short = ranker("xgboost", n_estimators=stopped.n_estimators_)
+    short.fit(TRAIN.feature_frame(), labels, TRAIN.qid, position=slot)
+    pd.testing.assert_series_equal(stopped.position_bias_, short.position_bias_, rtol=1e-3)
+
+
+def test_positions_refused(client):
+    frame, _, _ = positioned()
+    data = dd.from_pandas(frame, npartitions=2)
+    with pytest.raises(ValueError, match="LightGBM's Dask engine takes no positions"):
+        fit(client, data, ranker("lightgbm"), position="position")
+    with pytest.raises(ValueError, match="rank:ndcg takes no positions"):
+        fit(client, data, ranker("xgboost", "rank:ndcg"), position="position")
+    with pytest.raises(ValueError, match="position='slot' names a column"):
+        fit(client, arrays(), ranker("xgboost"), position="slot")
