@@ -36,6 +36,12 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="column of CSV and Parquet with the weight of the query, if there is one (weight); '' makes it a feature",
     )
+    group.add_argument(
+        "--docid-column",
+        default="docid",
+        metavar="NAME",
+        help="column of CSV and Parquet with ids of documents, if there is one (docid); '' makes it a feature",
+    )
     group.add_argument("--zero-based", action="store_true", help="LETOR features are counted from 0")
     group.add_argument("--sort", action="store_true", help="bring the documents of a query together")
 
@@ -74,7 +80,8 @@ def read_data(
     frame = _read_frame(path, kind)
     if not labelled and arguments.label_column not in frame.columns:
         frame[arguments.label_column] = 0.0
-    columns = {"qid": arguments.qid_column, "label": arguments.label_column, "weight": arguments.weight_column or None}
+    names = ("qid", "label", "weight", "docid")
+    columns: dict[str, Any] = {name: getattr(arguments, f"{name}_column") or None for name in names}
     with _our_options():
         return RankingData.from_frame(frame, **columns)
 

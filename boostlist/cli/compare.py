@@ -147,7 +147,8 @@ def _data(arguments: argparse.Namespace) -> Any:
             raise ValueError(f"--{asked[0].replace('_', '-')} is for one file, not for the folds of a folder")
         return path
     if asked or format_of(path) != "letor":
-        return Named(read_data(path, arguments), Path(path).name.split(".")[0])
+        data = read_data(path, arguments, comments="run:" in arguments.models)
+        return Named(data, Path(path).name.split(".")[0])
     return path
 
 

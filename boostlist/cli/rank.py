@@ -87,8 +87,11 @@ def _ranking(data: RankingData, scores: FloatArray, top: int | None) -> Iterator
 
 
 def _trec(data: RankingData, scores: FloatArray, top: int | None) -> Iterator[str]:
+    from boostlist.datasets.documents import document_ids
+
+    ids = document_ids(data)
     for rank, row in _ranks(data, scores, top):
-        yield f"{data.qid[row]} Q0 {_document(data, row)} {rank} {float(scores[row])!r} boostlist\n"
+        yield f"{data.qid[row]} Q0 {ids[row]} {rank} {float(scores[row])!r} boostlist\n"
 
 
 def _ranks(data: RankingData, scores: FloatArray, top: int | None) -> Iterator[tuple[int, int]]:
@@ -104,9 +107,3 @@ def _ranks(data: RankingData, scores: FloatArray, top: int | None) -> Iterator[t
 
 def _comment(data: RankingData, row: int) -> str:
     return "" if data.comments is None else str(data.comments[row])
-
-
-def _document(data: RankingData, row: int) -> str:
-    """Return the document id of LETOR's comments, ``docid = GX008-86-4444840 ...``, or else the row."""
-    words = _comment(data, row).replace("=", " ").split()
-    return words[words.index("docid") + 1] if "docid" in words[:-1] else f"row{row}"

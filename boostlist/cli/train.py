@@ -12,6 +12,7 @@ import shutil
 import sys
 import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,7 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
         fit = {"eval_set": [(features(vali), vali.y, vali.qid, *weight)], "eval_metric": metric}
         if arguments.early_stopping is not None:
             fit["early_stopping_rounds"] = arguments.early_stopping
-    estimator.fit(features(train), train.y, qid=train.qid, sample_weight=train.query_weight, **fit)
+    with nullcontext() if arguments.quiet else _telling_compilation():
+        estimator.fit(features(train), train.y, qid=train.qid, sample_weight=train.query_weight, **fit)
     seconds = time.perf_counter() - begin
     _save(estimator, arguments.out)
     if not arguments.quiet:
@@ -97,6 +99,15 @@ def run(arguments: argparse.Namespace) -> int:
             value = metric.mean(estimator.predict(features(vali)), vali.queries)
             print(f"{metric.name} on {arguments.vali}: {value:.4f}", file=sys.stderr)
     return 0
+
+
+def _telling_compilation() -> Any:
+    from numba.core import event
+
+    from boostlist.evaluation.progress import COMPILING
+    from boostlist.evaluation.workers import FirstCompilation
+
+    return event.install_listener("numba:compile", FirstCompilation(lambda: print(COMPILING, file=sys.stderr)))
 
 
 def _model(arguments: argparse.Namespace) -> Model:

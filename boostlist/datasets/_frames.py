@@ -13,7 +13,7 @@ from boostlist.frames import as_frame, to_pandas
 if TYPE_CHECKING:
     import pandas as pd
 
-WEIGHT, POSITION = "weight", "position"
+WEIGHT, POSITION, DOCID = "weight", "position", "docid"
 
 Categories = Mapping[str, tuple[Any, ...]]
 
@@ -25,16 +25,17 @@ def read_frame(
     weight: str | None,
     features: Sequence[str] | None,
     position: str | None = None,
+    docid: str | None = None,
 ) -> dict[str, Any]:
     """Return the arguments of `RankingData` that a data frame holds; see `RankingData.from_frame`."""
     found = as_frame(frame)
     if found is None:
         raise TypeError(f"expected a data frame, got {type(frame).__name__}")
-    weight, position = (
+    weight, position, docid = (
         None if name in (features or ()) or (name == usual and name not in found.columns) else name
-        for name, usual in ((weight, WEIGHT), (position, POSITION))
+        for name, usual in ((weight, WEIGHT), (position, POSITION), (docid, DOCID))
     )
-    taken = [name for name in (qid, label, weight, position) if name is not None]
+    taken = [name for name in (qid, label, weight, position, docid) if name is not None]
     names = [name for name in found.columns if name not in taken] if features is None else list(features)
     for name in (*taken, *names):
         if name not in found.columns:
@@ -53,6 +54,7 @@ def read_frame(
         "feature_names": tuple(map(str, names)),
         "categories": categories,
         "position": None if position is None else found.get_column(position).to_numpy(),
+        "comments": None if docid is None else np.array([f"docid = {each}" for each in found.get_column(docid)]),
     }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from boostlist._typing import AnyArray, FloatArray, IntArray
 from boostlist.arrays import frozen
-from boostlist.datasets._frames import POSITION, WEIGHT, Categories, check_categories, make_frame, read_frame
+from boostlist.datasets._frames import DOCID, POSITION, WEIGHT, Categories, check_categories, make_frame, read_frame
 from boostlist.datasets.normalization import Method, normalized
 from boostlist.positions import Positions
 from boostlist.queries import Queries, query_boundaries
@@ -204,6 +204,7 @@ class RankingData:
         features: Sequence[str] | None = None,
         weight: str | None = WEIGHT,
         position: str | None = POSITION,
+        docid: str | None = DOCID,
     ) -> RankingData:
         """Make ranking data from a data frame of pandas, polars, pyarrow or another library that narwhals knows.
 
@@ -220,6 +221,8 @@ class RankingData:
             `features` names it; None makes it a feature.
         position
             Name of the column that says where the document was shown, likewise.
+        docid
+            Name of the column with ids of documents, likewise; they become comments, as in LETOR text.
 
         Raises
         ------
@@ -227,7 +230,7 @@ class RankingData:
             If a column is not there, or neither number nor category, or weights differ within a query; the message
             names it.
         """
-        return cls(**read_frame(frame, qid, label, weight, features, position)).grouped()
+        return cls(**read_frame(frame, qid, label, weight, features, position, docid)).grouped()
 
     @classmethod
     def concat(cls, parts: Sequence[RankingData]) -> RankingData:

@@ -13,6 +13,7 @@ import cloudpickle
 import numpy as np
 
 from boostlist.datasets import RankingData
+from boostlist.datasets.documents import document_ids
 from boostlist.evaluation.contenders import Guest, Trained
 from boostlist.metrics import Metric
 
@@ -143,12 +144,8 @@ def read_run(path: Path) -> dict[tuple[str, str], float]:
 
 
 def document_keys(data: RankingData) -> list[tuple[str, str]]:
-    """Return query and id of each document: the id of its comment, else its number in the query's list."""
-    start = data.queries.start
-    places = np.arange(data.n_documents) - np.repeat(start[:-1], np.diff(start)) + 1
-    comments = [""] * data.n_documents if data.comments is None else map(str, data.comments)
-    ids = [_document_id(comment) or str(place) for comment, place in zip(comments, places, strict=True)]
-    return list(zip(data.qid.astype(str).tolist(), ids, strict=True))
+    """Return query and id of each document."""
+    return list(zip(data.qid.astype(str).tolist(), document_ids(data), strict=True))
 
 
 def _pickled(model: Any, name: str) -> bytes:
@@ -160,13 +157,6 @@ def _pickled(model: Any, name: str) -> bytes:
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
-
-
-def _document_id(comment: str) -> str:
-    words = comment.replace("=", " ").split()
-    if "docid" in words[:-1]:
-        return words[words.index("docid") + 1]
-    return words[0] if words else ""
 
 
 def _query_argument(estimator: Any, train: RankingData) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from boostlist.evaluation.training import Failure, Task
 from boostlist.metrics import get as get_metric
 
 _BAR = 24
+COMPILING = "compiling loops (first run only) ..."
 
 
 class Progress:
@@ -72,7 +73,7 @@ class Progress:
         """Say, the first time, that loops are being compiled: until that is done nothing else is told."""
         if not self._compiling:
             self._compiling = True
-            self._line("compiling loops (first run only) ...")
+            self._line(COMPILING)
             self._draw()
 
     def finished(self, task: Task, came: Result | Failure) -> None:

@@ -194,26 +194,27 @@ def _without_script() -> Iterator[None]:
         sys.modules["__main__"] = script
 
 
-class _Compilation(event.Listener):  # type: ignore[misc]
-    """Sends None, once, when numba begins to compile: what it finds in its cache it does not compile."""
+class FirstCompilation(event.Listener):  # type: ignore[misc]
+    """Tells, once, when numba begins to compile: what it finds in its cache it does not compile."""
 
-    def __init__(self, pipe: Connection) -> None:
-        self._pipe, self._told = pipe, False
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self._tell, self._told = tell, False
 
     def on_start(self, event: Any) -> None:
+        """Tell, the first time."""
         if not self._told:
             self._told = True
-            self._pipe.send_bytes(pickle.dumps(None))
+            self._tell()
 
     def on_end(self, event: Any) -> None:
-        pass
+        """Do nothing."""
 
 
 def _work(pipe: Connection, trainer: bytes) -> None:
     """Be a process of `Workers`."""
     # Where it is not inherited, as on Windows.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    event.register("numba:compile", _Compilation(pipe))
+    event.register("numba:compile", FirstCompilation(lambda: pipe.send_bytes(pickle.dumps(None))))
     _serve(pipe, trainer)
 
 

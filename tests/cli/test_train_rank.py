@@ -5,11 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numba.core import event
 from sklearn.base import clone
 
 import boostlist
-from boostlist.cli import main
+from boostlist.cli import main, make_parser
+from boostlist.cli._io import read_data
 from boostlist.datasets import load_letor, make_ranking, write_letor
+from boostlist.evaluation.guests import document_keys
 from boostlist.metrics import get
 
 MODELS = {
@@ -66,6 +69,22 @@ def test_weights_of_queries_count_and_are_no_feature(tmp_path, capsys):
     assert "or --weight-column '' to make the column a feature" in capsys.readouterr().err
 
 
+def test_compilation_is_told_once(files, tmp_path, capsys, monkeypatch):
+    fit = boostlist.LinearRanker.fit
+
+    def compile_and_fit(self, *arguments, **options):
+        for _ in range(2):
+            with event.trigger_event("numba:compile"):
+                pass
+        return fit(self, *arguments, **options)
+
+    monkeypatch.setattr(boostlist.LinearRanker, "fit", compile_and_fit)
+    for options, told in (([], 1), (["-q"], 0)):
+        command = ["train", files[0], "-m", "linear:cs_listmle", "-o", str(tmp_path / "m.npz")]
+        assert main([*command, *options]) == 0
+        assert capsys.readouterr().err.count("compiling loops (first run only) ...\n") == told
+
+
 def test_options_reach_loss_and_estimator(files, tmp_path):
     out = tmp_path / "model.npz"
     assert main(["train", files[0], "-m", "linear:cs_rglist?pcf=2&C=0.5", "-o", str(out), "-q"]) == 0
@@ -111,6 +130,19 @@ def test_rankings(tmp_path, capsys):
     assert main(["rank", str(tmp_path / "m.npz"), str(tmp_path / "d.txt"), "--as", "trec", "--top", "1"]) == 0
     runs = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [run[:4] for run in runs] == [["7", "Q0", "D73", "1"], ["4", "Q0", "D45", "1"]]
+
+
+def test_documents_of_a_run_are_those_that_compare_looks_for(tmp_path, capsys):
+    (tmp_path / "d.csv").write_text("qid,f1,name\n7,3,a\n7,1,b\n4,5,c\n4,6,d\n")
+    (tmp_path / "d.txt").write_text("0 qid:7 1:3\n0 qid:7 1:1\n0 qid:4 1:5\n0 qid:4 1:6\n")
+    boostlist.LinearRanker(C=10).fit([[3.0], [1.0], [2.0]], [2, 0, 1], group=[3]).save(tmp_path / "m.npz")
+    for name, options, expected in (("d.txt", [], "1221"), ("d.csv", ["--docid-column", "name"], "abdc")):
+        command = ["rank", str(tmp_path / "m.npz"), str(tmp_path / name), "--as", "trec", *options]
+        assert main(command) == 0
+        lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+        assert "".join(line[2] for line in lines) == expected
+        data = read_data(str(tmp_path / name), make_parser().parse_args(command), labelled=False)
+        assert sorted(document_keys(data)) == sorted((line[0], line[2]) for line in lines)
 
 
 def test_named_columns_are_checked_and_labels_not_needed(tmp_path, capsys):

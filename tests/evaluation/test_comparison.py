@@ -337,6 +337,15 @@ def test_a_run_of_another_system(data, threads, tmp_path):
     found = boostlist.compare(plain, [f"run:{tmp_path / 'mine.run'}", "feature:1"], **QUICK)
     np.testing.assert_allclose(*(found.scores()[name] for name in found.models))
 
+    # A table has a column of ids, which is no feature.
+    frame = data.to_frame().sample(frac=1, random_state=0)
+    frame["docid"] = [f"http://d/?i={i}" for i in range(len(frame))]
+    lines = [f"{row['qid']} Q0 {row['docid']} 1 {row[data.names[0]]}" for _, row in frame.iterrows()]
+    (tmp_path / "mine.run").write_text("\n".join(lines))
+    found = boostlist.compare(frame, [f"run:{tmp_path / 'mine.run'}", "feature:1"], **QUICK)
+    np.testing.assert_allclose(*(found.scores()[name] for name in found.models))
+    assert found.summary.plan.source.load(1).train.n_features == data.n_features
+
     (tmp_path / "mine.run").write_text("1 Q0 D1 1 good mine")
     found = boostlist.compare(plain, [f"run:{tmp_path / 'mine.run'}"], **QUICK)
     assert re.search(r"mine\.run, line 1: a run has the words qid Q0 docno rank score tag", str(found))
