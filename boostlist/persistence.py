@@ -10,7 +10,7 @@ storable, derive it from `Storable`.
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -18,6 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from boostlist._typing import AnyArray
+from boostlist.calibration import METHODS
 from boostlist.files import FileFormatError, Kind, PathLike, open_regular, read_archive, write_archive
 from boostlist.losses import Loss, Mapped, Sum, registry
 from boostlist.rankers import RANKERS
@@ -68,7 +69,7 @@ class Storable:
         """Return fitted attributes: those that go into the header, and arrays."""
         attributes: dict[str, Any] = {}
         arrays: dict[str, AnyArray] = {}
-        for name in ("n_features_in_", "feature_names_in_", *self._stored):
+        for name in ("n_features_in_", "feature_names_in_", "calibration_", *self._stored):
             value = getattr(self, name, None)
             if value is None:
                 continue
@@ -183,6 +184,9 @@ def encode(value: Any, what: str) -> Any:
         return {"sum": [[factor, encode(loss, what)] for factor, loss in value.terms]}
     if isinstance(value, Mapped):
         return {"mapped": encode(value.loss, what), "phi": value.phi, "a": value.a}
+    for method, kind in METHODS.items():
+        if isinstance(value, kind):
+            return {"calibration": method, "parameters": asdict(value)}
     names = {loss: name for name, loss in registry.items()}
     if isinstance(value, Loss) and type(value) in names:
         return {"loss": names[type(value)], "parameters": {f.name: getattr(value, f.name) for f in fields(value)}}
@@ -204,4 +208,6 @@ def decode(value: Any) -> Any:
     parameters: dict[str, Any] = {
         name: tuple(v) if isinstance(v, list) else v for name, v in value["parameters"].items()
     }
+    if "calibration" in value:
+        return METHODS[value["calibration"]](**parameters)
     return registry[value["loss"]](**parameters)

@@ -10,19 +10,22 @@ Weights are ``sample_weight`` everywhere, one for each row or for each query.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from boostlist._typing import AnyArray, FloatArray, IntArray
-from boostlist.checks import check_weight, warn
+from boostlist.calibration import METHODS, Isotonic, Logistic, Method
+from boostlist.checks import check_choice, check_weight, warn
 from boostlist.frames import QID, qid_column, without_qid
 from boostlist.queries import Queries, query_boundaries
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+    from boostlist.queries import Labels
 
 
 class RankingEstimator(BaseEstimator):  # type: ignore[misc]
@@ -31,6 +34,8 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
     A subclass has ``fit(X, y, qid=None, group=None, *, sample_weight=None)``, which begins with `_read_training`, and
     ``predict(X)``, which begins with `_read_features`.
     """
+
+    calibration_: Logistic | Isotonic
 
     __metadata_request__fit = {"qid": True}  # noqa: RUF012
     __metadata_request__score = {"qid": True}  # noqa: RUF012
@@ -84,6 +89,76 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
                 weight = np.add.reduceat(weight, queries.start[:-1]) / queries.sizes
             queries = queries.with_weight(weight)
         return NDCG(k=10).mean(self._list_scores(X, qid, group), queries)
+
+    def calibrate(
+        self,
+        X: Any,
+        y: Labels,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        method: Method = "logistic",
+    ) -> Self:
+        """Learn what scores are worth: a rising map from score to expected label, for `predict_relevance`.
+
+        Use data that the ranker was not trained on: of training data it would promise too much. The map is stored with
+        the model and forgotten by the next ``fit``.
+
+        Parameters
+        ----------
+        X, y
+            Features and labels, as for ``fit``; of several labels the main one. Labels may be other than those of the
+            training: with clicks of 0 and 1 `predict_relevance` is a probability of a click.
+        qid, group
+            Queries, needed only by a ranker whose scores depend on them, and where weights are by query.
+        sample_weight
+            Weight of each row or of each query.
+        method
+            ``"logistic"``, a smooth curve that keeps the order of all scores; or ``"isotonic"``, steps of any shape,
+            for thousands of relevant documents.
+        """
+        check_choice("method", method, Method)
+        scores = self._list_scores(X, qid, group)
+        start = list_starts(X, len(scores), qid, group)
+        queries = Queries.from_sizes(y, [len(scores)] if start is None else np.diff(start))
+        weight = np.ones(len(scores)) if sample_weight is None else checked_weight(sample_weight, queries)
+        if len(weight) != len(scores):
+            weight = np.repeat(weight, queries.sizes)
+        counted = weight > 0
+        self.calibration_ = METHODS[method].fitted(scores[counted], queries.labels[counted], weight[counted])
+        return self
+
+    def predict_relevance(self, X: Any, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> FloatArray:
+        """Return the expected label of each row: what its score is worth by `calibrate`.
+
+        Scores themselves have no unit. They order the documents of a query, and most losses leave open what is added to
+        all of them.
+
+        Parameters
+        ----------
+        X
+            Features, as for ``predict``.
+        qid, group
+            Queries, for a ranker whose scores depend on them.
+
+        Raises
+        ------
+        ValueError
+            If the ranker is not calibrated.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "calibration_"):
+            raise ValueError(
+                f"this {type(self).__name__} does not know what its scores are worth: call calibrate(X, y) first, with "
+                "data that it was not trained on"
+            )
+        return self.calibration_(self._list_scores(X, qid, group))
+
+    def _uncalibrate(self) -> None:
+        """Forget what scores were worth before a new fit."""
+        if hasattr(self, "calibration_"):
+            del self.calibration_
 
     def _list_scores(self, X: Any, qid: ArrayLike | None, group: ArrayLike | None) -> FloatArray:
         """Return the scores of rows in known lists; to be overridden where a score depends on its list."""

@@ -364,6 +364,7 @@ class TreeRanker(RankingEstimator):
         position_bias
             The biases of positions, if it was trained with any: `position_bias_`.
         """
+        self._uncalibrate()
         self.booster_ = booster
         self.objective_ = objective
         self.evals_result_ = history
@@ -514,6 +515,8 @@ class TreeRanker(RankingEstimator):
             "objective_": self.objective_,
             "evals_result_": self.evals_result_,
         }
+        if hasattr(self, "calibration_"):
+            attributes["calibration_"] = self.calibration_
         if self.position_bias_ is not None:
             attributes["position_bias_"] = list(self.position_bias_.items())
         return Stored(self.backend, self.booster_, self.get_params(deep=False), attributes)
@@ -539,7 +542,10 @@ class TreeRanker(RankingEstimator):
             if attributes["feature_names_in_"] is not None:
                 ranker.feature_names_in_ = np.array(attributes["feature_names_in_"], object)
             biases = stored_bias(attributes.get("position_bias_"))
-            return ranker.adopt(booster, attributes["objective_"], attributes["evals_result_"], biases)
+            ranker.adopt(booster, attributes["objective_"], attributes["evals_result_"], biases)
+            if "calibration_" in attributes:
+                ranker.calibration_ = attributes["calibration_"]
+            return ranker
         except Exception as error:  # a forged file may hold anything
             raise FileFormatError(f"{path} is damaged: its TreeRanker cannot be put together ({error!r})") from error
 

@@ -295,6 +295,7 @@ class EnsembleRanker(RankingEstimator, Storable):
             For each bag the queries on which its members were scored, with weight 0 where they must not be; only
             fitted weights ask for them.
         """
+        self._uncalibrate()
         self.dropped_ = {each.title: each.error for each in results if each.error}
         if len(self.dropped_) == len(results):
             reasons = "; ".join(f"{name}: {reason}" for name, reason in self.dropped_.items())

@@ -133,6 +133,7 @@ class ParametricRanker(RankingEstimator, Storable):
 
     def _forget(self) -> None:
         """Remove what an earlier fit has left: with other parameters it may have set other attributes."""
+        self._uncalibrate()
         for name in self._stored:
             if hasattr(self, name):
                 delattr(self, name)
