@@ -5,7 +5,8 @@
 
 Data come from make_ranking, standardised: features correlated as real ones are. Figures to reach:
 
-- a Newton iteration of LinearRanker on cs-RgList (Breslow ties): at most 3 x the bare ``X.T @ (d[:, None] * X)``
+- a Newton iteration of LinearRanker on cs-RgList (Breslow ties): at most 1.5 x the bare ``X.T @ (d[:, None] * X)`` in
+  float64, and 2 x in float32, whose bare product is of single precision
 - with C = 100, to gradient norm 1e-8: at most half the time of SciPy's L-BFGS on the same loss and loops. Where that
   ends earlier because its line search can no longer tell two values apart, its time to that point is taken.
 - KernelRanker: training at most 6 x the landmark kernel matrix and one Gram product
@@ -94,10 +95,13 @@ def linear(documents: int, features: int, plot: str | None) -> None:
     d = np.random.default_rng(0).random(len(y))
     for dtype in (np.float64, np.float32):
         typed, weight = X.astype(dtype, copy=False), d.astype(dtype)
-        bare = best_time(lambda X=typed, d=weight: X.T @ (d[:, None] * X))
         ranker = LinearRanker("cs_rglist", C=100.0)
-        with Peak() as peak:
-            step = best_time(lambda X=typed, ranker=ranker: ranker.fit(X, y, qid=qid), repeat=1) / ranker.n_iter_
+        bare = step = np.inf
+        for _ in range(3):  # interleaved, so that both see the same machine
+            bare = min(bare, best_time(lambda X=typed, d=weight: X.T @ (d[:, None] * X)))
+            with Peak() as peak:
+                training = best_time(lambda X=typed, ranker=ranker: ranker.fit(X, y, qid=qid), repeat=1)
+            step = min(step, training / ranker.n_iter_)
         name = np.dtype(dtype).name
         print(f"{name}: bare product          {bare:8.2f} s")
         print(f"{name}: Newton iteration      {step:8.2f} s{step / bare:8.2f} x")

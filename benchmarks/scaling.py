@@ -1,9 +1,10 @@
 """How cost grows: an objective call by number of documents, two Dask workers against one, TreeRanker against lgb.train.
 
 Everything runs on one thread a process. Times are the best of some runs, of processor time but for the cluster; ratios
-compare times of this run only.
+compare times of this run only. The cluster wants a machine that does nothing else, and two cores of it.
 
-    python benchmarks/scaling.py [--largest 10000000] [--no-cluster]
+    python benchmarks/scaling.py [--parts calls,overhead,cluster] [--largest 10000000]
+                                 [--cluster-documents 100000,300000,1000000,3000000] [--rounds 60] [--runs 2]
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import resource
 import time
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ import numpy as np
 import boostlist
 from boostlist import Queries, TreeRanker, distributed
 from boostlist.datasets import make_ranking
+from boostlist.distributed.parts import gather_parts
 from boostlist.losses import CsListMLE
 
 
@@ -85,51 +88,118 @@ def estimator_overhead() -> None:
     print(f"TreeRanker.fit {a:.2f} s, lgb.train {b:.2f} s of processor time: {a / b - 1:+.1%}")
 
 
-def cluster() -> None:
-    """Time of `distributed.fit` on one and on two workers, and on none: TreeRanker.fit."""
+def partition(number: int, queries: int) -> tuple[Any, Any, Any]:
+    """Make the documents of some queries, on the worker that is to hold them."""
+    data = make_ranking(queries, docs=40, n_features=50, seed=number)
+    return data.X, data.y, data.qid + number * queries
+
+
+def count_our_part() -> None:
+    """Add up, on a worker, the processor time that its thread spends in objectives."""
+    from boostlist.boosters.objective import Objective
+
+    Objective.spent, bare = 0.0, Objective.__call__
+    if hasattr(bare, "__wrapped__"):
+        return
+
+    @wraps(bare)
+    def timed(self: Any, *arguments: Any) -> Any:
+        begin = time.thread_time()
+        result = bare(self, *arguments)
+        Objective.spent += time.thread_time() - begin
+        return result
+
+    Objective.__call__ = timed
+
+
+def our_part() -> float:
+    from boostlist.boosters.objective import Objective
+
+    return Objective.spent
+
+
+def distributed_fit(client: Any, arrays: tuple[Any, ...], ranker: TreeRanker) -> np.ndarray:
+    """Return wall time of a training; then, for its busiest worker, processor time of data, training, objective."""
+    client.run(count_our_part)
+
+    def clocks() -> np.ndarray:
+        return np.array(list(client.run(time.process_time).values()))
+
+    begin, first = time.perf_counter(), clocks()
+    parts = gather_parts(client, arrays, "label", "qid", None, "refuse")
+    second = clocks()
+    distributed.training.train(client, ranker, parts, None, [], None, None)
+    wall, third = time.perf_counter() - begin, clocks()
+    spent = max(client.run(our_part).values())
+    return np.array([wall, (second - first).max(), (third - second).max(), spent])
+
+
+def cluster(sizes: list[int], rounds: int, runs: int) -> None:
+    """Time of `distributed.fit` on one and on two workers, by number of documents, and where it goes.
+
+    What two workers take cannot be less than the processor time of the busier one: the rest is waiting, for the other
+    worker, for the network, or for a processor.
+    """
     import dask.array as da
+    from dask.delayed import delayed
     from distributed import Client, LocalCluster
 
-    data = make_ranking(5_000, docs=40, n_features=50, seed=2)
-    print(f"\n## Dask workers, {data.n_documents:,} documents, {data.n_features} features, 60 trees\n")
+    print(f"\n## Dask workers of one thread, 50 features, {rounds} trees of 15 leaves, best of {runs}\n")
     print(
-        "| host | no cluster, s | one worker, s | two workers, s | two against one |\n| --- | --- | --- | --- | --- |"
+        "| host | documents | workers | wall, s | busiest worker, s of processor time: data | training "
+        "| of it objective | two against one: wall | processor time |\n" + "| --- " * 9 + "|"
     )
-    for backend in ("lightgbm", "xgboost"):
-        ranker = TreeRanker("cs_listmle", backend=backend, n_estimators=60, n_jobs=1)
-        ranker.fit(data.X, data.y, data.qid)
-        seconds = [best_of(2, lambda ranker=ranker: ranker.fit(data.X, data.y, data.qid))]
-        for workers in (1, 2):
-            with (
-                LocalCluster(
-                    n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
-                ) as local,
-                Client(local) as client,
-            ):
-                rows = -(-data.n_documents // 4)
-                X, y, qid = (
-                    client.persist(da.from_array(a, chunks=(rows, -1)[: a.ndim])) for a in (data.X, data.y, data.qid)
-                )
-
-                def fit(client: Any = client, X: Any = X, y: Any = y, qid: Any = qid, ranker: Any = ranker) -> None:
-                    distributed.fit(client, (X, y, qid), ranker)
-
-                fit()
-                seconds.append(best_of(2, fit))
-        cells = " | ".join(f"{s:.1f}" for s in seconds)
-        print(f"| {backend} | {cells} | {seconds[2] / seconds[1]:.2f} |", flush=True)
+    for documents in sizes:
+        queries = documents // (4 * 45)  # in four partitions; make_ranking's mean length is about 45
+        for backend in ("lightgbm", "xgboost"):
+            ranker = TreeRanker("cs_listmle", backend=backend, n_estimators=rounds)
+            found = []
+            for workers in (1, 2):
+                with (
+                    LocalCluster(
+                        n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+                    ) as local,
+                    Client(local) as client,
+                ):
+                    made = [delayed(partition, nout=3)(i, queries) for i in range(4)]
+                    made = client.persist(made)
+                    lengths = client.gather(client.compute([delayed(len)(X) for X, _, _ in made]))
+                    arrays = tuple(
+                        da.concatenate(
+                            [
+                                da.from_delayed(part[k], (n, 50)[: 2 if k == 0 else 1], dtype)
+                                for part, n in zip(made, lengths, strict=True)
+                            ]
+                        )
+                        for k, dtype in enumerate((np.float32, np.float64, np.int64))
+                    )
+                    arrays = client.persist(list(arrays))
+                    distributed_fit(client, tuple(arrays), ranker)  # compiles
+                    found.append(np.min([distributed_fit(client, tuple(arrays), ranker) for _ in range(runs)], axis=0))
+            for workers, times in enumerate(found, 1):
+                ratios = ""
+                if workers == 2:
+                    ratios = f"{found[1][0] / found[0][0]:.2f} | {found[1][1:3].sum() / found[0][1:3].sum():.2f}"
+                cells = " | ".join(f"{t:.1f}" for t in times)
+                print(f"| {backend} | {sum(lengths):,} | {workers} | {cells} | {ratios or ' | '} |", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--largest", type=int, default=10**7)
-    parser.add_argument("--no-cluster", action="store_true")
+    parser.add_argument("--parts", default="calls,overhead,cluster")
+    parser.add_argument("--cluster-documents", default="100000,300000,1000000,3000000")
+    parser.add_argument("--rounds", type=int, default=60, help="of a training on the cluster")
+    parser.add_argument("--runs", type=int, default=2, help="of which the best counts, on the cluster")
     options = parser.parse_args()
     boostlist.set_threads(1)
-    objective_calls(options.largest)
-    estimator_overhead()
-    if not options.no_cluster:
-        cluster()
+    parts = options.parts.split(",")
+    if "calls" in parts:
+        objective_calls(options.largest)
+    if "overhead" in parts:
+        estimator_overhead()
+    if "cluster" in parts:
+        cluster([int(n) for n in options.cluster_documents.split(",")], options.rounds, options.runs)
 
 
 if __name__ == "__main__":

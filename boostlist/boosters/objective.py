@@ -45,13 +45,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from boostlist._typing import AnyArray, FloatArray
 from boostlist.boosters.binding import Call, bound_once, is_instance, read_call
+from boostlist.boosters.finishing import finished
 from boostlist.boosters.lists import NO_WEIGHT, Lists
 from boostlist.boosters.position_bias import DEFAULT_RULE, Debiased, PositionBias, of_training
 from boostlist.checks import check_choice, check_whole, warn
@@ -70,9 +70,6 @@ BAGGING_BY_QUERY = (
     "whole queries are subsample_queries=, of TreeRanker and of loss.objective()"
 )
 """What is said to those who want LightGBM to sample queries."""
-
-# A document may have no curvature at all, and hosts divide by it: never less than this part of the mean.
-_FLOOR = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +163,7 @@ class Objective:
         return BoundObjective(
             replace(self, loss=bound.loss, scale=scale),
             bound,
-            [term.loss.steps(term.queries) if self.step == "auto" else float(self.step) for _, term in bound.terms],
+            [_least(term.loss.steps(term.queries) if self.step == "auto" else self.step) for _, term in bound.terms],
             document_weight,
             None if counted.all() else counted,
         )
@@ -180,8 +177,9 @@ class BoundObjective:
     ----------
     objective
         What was bound, with its scale as a number.
-    bound, steps
-        The bound loss, and for each of its terms the largest step, of all documents or of each.
+    bound, least
+        The bound loss, and for each of its terms 1 / s: the diagonal is at least this times the size of the
+        gradient. One entry for all documents, or one each.
     document_weight
         Factors on gradient and diagonal of each document, or None.
     counted
@@ -190,7 +188,7 @@ class BoundObjective:
 
     objective: Objective
     bound: BoundLoss
-    steps: list[float | FloatArray]
+    least: list[FloatArray]
     document_weight: FloatArray | None
     counted: NDArray[np.bool_] | None
 
@@ -198,33 +196,32 @@ class BoundObjective:
         """Return gradient and Hessian diagonal in float32."""
         f = self.bound.queries.scores(scores)
         unit = self.objective.hessian == "unit"
-        g, h = self._with_unit_hessian(f) if unit else self._bounded(f)
-        if self.document_weight is not None:
-            g, h = g * self.document_weight, h * self.document_weight
-        mean = np.mean(h if self.counted is None else h[self.counted]) if h.size else 0.0
-        gradient, hessian = np.empty(f.size, np.float32), np.ones(f.size, np.float32)
-        np.multiply(g, self.objective.scale, out=gradient)
-        if mean > 0:
-            np.multiply(np.maximum(h, _FLOOR * mean), 1.0 if unit else self.objective.scale, out=hessian)
+        weight = np.ones(1) if self.document_weight is None else self.document_weight
+        counted = f.size if self.counted is None else int(np.count_nonzero(self.counted))
+        scale = float(self.objective.scale)
+        g, h, least = self._with_unit_hessian(f) if unit else self._bounded(f)
+        gradient, hessian = finished(g, h, least, weight, scale, 1.0 if unit else scale, counted)
         for kept in (self.counted, self._sample(f)):
             if kept is not None:
                 gradient *= kept
                 hessian *= kept
         return gradient, hessian
 
-    def _bounded(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return gradient and diagonal, each term with a diagonal that bounds its step; they may be the loss's own."""
-        terms = []
-        for (factor, term), s in zip(self.bound.terms, self.steps, strict=True):
+    def _bounded(self, f: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return gradient, diagonal, and what this is at least; in a sum each term's diagonal is at least its own."""
+        if len(self.least) == 1 and self.bound.terms[0][0] == 1:
+            return *self.bound.gradient_hessian(f), self.least[0]
+        gradient, diag = np.zeros_like(f), np.zeros_like(f)
+        for (factor, term), least in zip(self.bound.terms, self.least, strict=True):
             g, h = term.gradient_hessian(f)
-            h = _at_least(h, g, s)
-            terms.append((g, h) if factor == 1 else (factor * g, factor * h))
-        return terms[0] if len(terms) == 1 else tuple(reduce(np.add, parts) for parts in zip(*terms, strict=True))
+            gradient += factor * g
+            diag += factor * np.maximum(h, np.abs(g) * least)
+        return gradient, diag, np.zeros(1)
 
-    def _with_unit_hessian(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the gradient, and the query weight of each document."""
+    def _with_unit_hessian(self, f: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the gradient, the query weight of each document, and no bound."""
         queries = self.bound.queries
-        return self.bound.value_gradient(f)[1], np.repeat(queries.weight, queries.sizes)
+        return self.bound.value_gradient(f)[1], np.repeat(queries.weight, queries.sizes), np.zeros(1)
 
     def _sample(self, f: FloatArray) -> NDArray[np.bool_] | None:
         """Return which documents this round sees, None for all."""
@@ -237,13 +234,10 @@ class BoundObjective:
         return np.repeat(chosen, queries.sizes)
 
 
-def _at_least(h: FloatArray, g: FloatArray, s: float | FloatArray) -> FloatArray:
-    """Return max(h, |g| / s) in an array of its own, or h itself where s is infinite."""
-    if np.isscalar(s) and np.isinf(s):
-        return h
-    least = np.abs(g)
-    least /= s
-    return np.maximum(h, least, out=least)
+def _least(s: float | FloatArray) -> FloatArray:
+    """Return 1 / s as an array, of one entry where all are the same."""
+    least = 1 / np.atleast_1d(np.asarray(s, dtype=np.float64))
+    return least[:1] if least.size and (least == least[0]).all() else least
 
 
 def automatic_scale(bound: BoundLoss) -> float:

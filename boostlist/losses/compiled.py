@@ -198,9 +198,9 @@ class _BoundLoops(BoundLoss):
         scores, stage = self.queries.scores(f), frozen(self.loss.stage_start(self._tables))
 
         def product(lo: int, hi: int, X: FloatArray) -> FloatArray:
-            S = np.zeros_like(X)
-            A, B = np.zeros((2, stage[hi] - stage[lo], X.shape[1]))
             query = self._active.query[slice(*np.searchsorted(self._active.query, (lo, hi)))]
+            S = np.empty_like(X) if query.size == hi - lo else np.zeros_like(X)
+            A, B = np.zeros((2, stage[hi] - stage[lo], X.shape[1]))
             self._over(query, loop, scores, Stages(lo, stage, frozen(X), S, A, B), self._tables)
             cross: FloatArray = A.T @ B
             return np.asarray(S.T @ S - cross - cross.T)

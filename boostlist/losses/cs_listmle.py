@@ -45,16 +45,14 @@ from boostlist.checks import check_choice, check_k
 from boostlist.gains import Gain, check_gain, gains
 from boostlist.losses.base import VALUE, Traits
 from boostlist.losses.compiled import CompiledLoss
-from boostlist.losses.shared_loops import stage_rows
-from boostlist.parallel import compiled, longest
+from boostlist.losses.exponential import NEAR, exponentials_by_grade, total
+from boostlist.losses.shared_loops import gather, scatter, stage_rows
+from boostlist.parallel import compiled, longest, vectorized
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray, IntArray
     from boostlist.levels import Levels
     from boostlist.queries import Queries
-
-# e^{x} with x up to this may be recovered from e^{x - 300} by a product, without overflow and without a second exp.
-_NEAR = 300.0
 
 
 class Tables(NamedTuple):
@@ -95,40 +93,55 @@ def _lower_sum(graded, c, beta, g, first, E, F):  # type: ignore[no-untyped-def]
     return (T / beta[g] if beta[g] > 0 else 0.0), F
 
 
+@vectorized
+def _reciprocals(p, factor, t, low, high, r):  # type: ignore[no-untyped-def]
+    """Fill r = 1 / (factor p + t) for low <= i < high."""
+    for i in range(low, high):
+        r[i] = 1 / (p[i] * factor + t)
+
+
 @compiled
 def _forward(f, first, last, tables, sweep):  # type: ignore[no-untyped-def]
     """Fill the sweep for the scores f of a query with the levels first:last."""
     graded, c, beta, order, document = tables.graded, tables.c, tables.beta, tables.levels.order, tables.levels.document
     p, r, m, T = sweep
-    top, E, F = -np.inf, 0.0, 0.0
     begin = document[first]
+    gather(f, order[begin : document[last]], r)
+    exponentials_by_grade(r, first, last, document, p, m)
+    below, E, F = m[0], 0.0, 0.0
     for g in range(first, last):
-        low, high = document[g], document[g + 1]
-        T[g - first], F = _lower_sum(graded, c, beta, g, first, E, F)
-        below, t = top, T[g - first]
-        for i in range(low, high):
-            x = f[order[i]]
-            r[i - begin] = x
-            top = max(top, x)
-        rise = top - below
-        total = 0.0
-        for i in range(low - begin, high - begin):
-            p[i] = np.exp(r[i] - top)
-            total += p[i]
+        low, high = document[g] - begin, document[g + 1] - begin
+        t, F = _lower_sum(graded, c, beta, g, first, E, F)
+        T[g - first] = t
+        rise = m[g - first] - below
+        growth, shrink = (np.exp(min(rise, NEAR)), np.exp(-rise)) if rise > 0 else (1.0, 1.0)
         if t == 0:
-            for i in range(low - begin, high - begin):
+            for i in range(low, high):
                 r[i] = 0.0
-        elif rise < _NEAR:
-            factor = np.exp(rise)
-            for i in range(low - begin, high - begin):
-                r[i] = 1 / (p[i] * factor + t)
+        elif rise < NEAR:
+            _reciprocals(p, growth, t, low, high, r)
         else:
-            for i in range(low - begin, high - begin):
+            for i in range(low, high):
                 r[i] = 1 / (np.exp(r[i] - below) + t)
-        shrink = np.exp(-rise)
-        E = E * shrink + total
-        F = F * shrink + (0.0 if graded else c[g] * total)
-        m[g - first] = top
+        grade = total(p, low, high)
+        E = E * shrink + grade
+        F = F * shrink + (0.0 if graded else c[g] * grade)
+        below = m[g - first]
+
+
+@vectorized
+def _gradient_and_diag(low, high, t, beta, V, Q, scale, p, r):  # type: ignore[no-untyped-def]
+    """Put a grade's gradient in the place of p and its diagonal in that of r; return the sums of r and r^2."""
+    r1 = r2 = 0.0
+    for i in range(low, high):
+        ri, pi = r[i], p[i]
+        q = t * ri
+        bq, pV = beta * q, pi * V
+        p[i] = scale * (pV - bq)
+        r[i] = scale * (bq * max(1 - q, 0.0) + max(pV - pi * pi * Q, 0.0))
+        r1 += ri
+        r2 += ri * ri
+    return r1, r2
 
 
 @compiled
@@ -157,15 +170,8 @@ def _cs_listmle(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
                 V_g, Q_g = V, Q
             else:
                 V_g, Q_g = V + c[g] * R, Q + c[g] * (2 * P + c[g] * S)
-            r1 = r2 = 0.0
-            for i in range(low, high):
-                ri, pi = r[i - begin], p[i - begin]
-                q = T[g - first] * ri
-                bq, pV = beta[g] * q, pi * V_g
-                gradient[order[i]] = scale * (pV - bq)
-                diag[order[i]] = scale * (bq * max(1 - q, 0.0) + max(pV - pi * pi * Q_g, 0.0))
-                r1 += ri
-                r2 += ri * ri
+            t = T[g - first]
+            r1, r2 = _gradient_and_diag(low - begin, high - begin, t, beta[g], V_g, Q_g, scale, p, r)
             if g == first:
                 break
             # The next grade down reads these sums relative to its own m_<=, which is m_< of this grade, as r is.
@@ -187,7 +193,8 @@ def _cs_listmle(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
                 for i in range(low, high):
                     x = fq[order[i]] - below
                     # log(1 + T e^{-x}), by the form that keeps its digits
-                    loss += beta[g] * (np.log1p(t * np.exp(-x)) if x > 0 else np.log(np.exp(x) + t) - x)
+                    loss += beta[g] * (np.log1p(t * np.exp(-x)) if x > -NEAR else np.log(np.exp(x) + t) - x)
+        scatter(p, r, order[document[first] : document[last]], gradient, diag)
         out.value[query] = tables.kappa[query] * loss
 
 

@@ -29,6 +29,7 @@ from boostlist.arrays import frozen
 from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain
 from boostlist.losses.base import BoundLoss, Loss, Traits
+from boostlist.losses.exponential import exp
 from boostlist.losses.plackett_luce import WeightedPL
 from boostlist.losses.weights import Grades, StageWeights, check_grades
 from boostlist.parallel import compiled, over_queries
@@ -56,21 +57,24 @@ def _aggregate(lo, hi, start, f, kind, levels, s, share):  # type: ignore[no-unt
             excess = 0.0
             for i in range(low, high):
                 x = fq[order[i]]
-                extreme = min(extreme, x) if kind == _MIN else max(extreme, x)
-                excess += x - head
+                if kind == _MEAN:
+                    excess += x - head
+                else:
+                    extreme = min(extreme, x) if kind == _MIN else max(extreme, x)
             total = 0.0
             for i in range(low, high):
                 x = fq[order[i]]
                 if kind == _MEAN:
                     part = 1.0
                 elif kind == _LOGMEANEXP:
-                    part = np.exp(x - extreme)
+                    part = exp(max(x - extreme, -700.0))
                 else:
                     part = 1.0 if x == extreme else 0.0
                 share_q[order[i]] = part
                 total += part
+            inverse = 1 / total
             for i in range(low, high):
-                share_q[order[i]] /= total
+                share_q[order[i]] *= inverse
             s[g] = extreme
             if kind == _MEAN:
                 s[g] = head + excess / (high - low)

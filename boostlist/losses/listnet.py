@@ -23,6 +23,7 @@ from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain, gains
 from boostlist.losses.base import VALUE, Traits
 from boostlist.losses.compiled import CompiledLoss
+from boostlist.losses.exponential import exponentials_below, total
 from boostlist.parallel import compiled, longest
 
 if TYPE_CHECKING:
@@ -44,11 +45,10 @@ def _exponentials(f, p):  # type: ignore[no-untyped-def]
     m = -np.inf
     for i in range(f.size):
         m = max(m, f[i])
-    total = 0.0
     for i in range(f.size):
-        p[i] = np.exp(f[i] - m)
-        total += p[i]
-    return m, total
+        p[i] = f[i] - m
+    exponentials_below(p, f.size)
+    return m, total(p, 0, f.size)
 
 
 @compiled
@@ -57,16 +57,16 @@ def _cross_entropy(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     for q in lists.query:
         rows, weight = slice(lists.start[q], lists.start[q + 1]), lists.weight[q]
         fq, tq, gradient, diag = f[rows], tables.t[rows], out.gradient[rows], out.diag[rows]
-        m, total = _exponentials(fq, p)
+        m, Z = _exponentials(fq, p)
         for i in range(fq.size):
-            pi = p[i] / total
+            pi = p[i] / Z
             gradient[i] = weight * (pi - tq[i])
-            diag[i] = weight * (pi * ((total - p[i]) / total))
+            diag[i] = weight * (pi * ((Z - p[i]) / Z))
         if need & VALUE:
             gap = 0.0
             for i in range(fq.size):
                 gap += tq[i] * (m - fq[i])
-            out.value[q] = gap + np.log(total)
+            out.value[q] = gap + np.log(Z)
 
 
 @compiled
@@ -75,13 +75,13 @@ def _cross_entropy_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-d
     for q in lists.query:
         rows = slice(lists.start[q], lists.start[q + 1])
         vq, out_q = v[rows], out[rows]
-        _, total = _exponentials(f[rows], p)
+        _, Z = _exponentials(f[rows], p)
         mean = 0.0
         for i in range(vq.size):
             mean += p[i] * vq[i]
-        mean /= total
+        mean /= Z
         for i in range(vq.size):
-            out_q[i] = lists.weight[q] * (p[i] / total) * (vq[i] - mean)
+            out_q[i] = lists.weight[q] * (p[i] / Z) * (vq[i] - mean)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from boostlist.losses.base import VALUE
+from boostlist.losses.exponential import exp
 from boostlist.losses.ratios import BLOCK, FAR, exponentials, ratios
 from boostlist.losses.shared_loops import gather, pair_sums, spread_by_grade
 from boostlist.parallel import compiled, longest, vectorized
@@ -124,7 +125,7 @@ def _capped_exponentials(f, E):  # type: ignore[no-untyped-def]
         high = max(high, f[i])
     middle = low + 0.5 * (high - low)
     for i in range(f.size):
-        E[i] = np.exp(min(max(f[i] - middle, -_CAP), _CAP))
+        E[i] = exp(min(max(f[i] - middle, -_CAP), _CAP))
 
 
 @compiled

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from boostlist.losses.exponential import exp
 from boostlist.parallel import compiled
 
 FAR = 150.0
@@ -27,7 +28,7 @@ def exponentials(x, E):  # type: ignore[no-untyped-def]
     if not high - low <= FAR:
         return False
     for i in range(x.size):
-        E[i] = np.exp(x[i] - 0.5 * (low + high))
+        E[i] = exp(x[i] - 0.5 * (low + high))
     return True
 
 
@@ -44,4 +45,4 @@ def ratios(near, x, E, i, lo, hi, out):  # type: ignore[no-untyped-def]
             out[j] = part[j] * inverse
     else:
         for j in range(lo, hi):
-            out[j - lo] = np.exp(min(max(x[j] - x[i], -FAR), FAR))
+            out[j - lo] = exp(min(max(x[j] - x[i], -FAR), FAR))

@@ -18,8 +18,9 @@ from boostlist._typing import FloatArray, IntArray
 from boostlist.arrays import frozen
 from boostlist.losses.base import BoundLoss
 
-# Numbers in a block: large enough for matrix products to run at full speed.
-_BLOCK = 2**20
+# Numbers in a block: large enough for matrix products to run at full speed, small enough that a block is still in
+# cache when it is multiplied, and that its memory serves the next one.
+_BLOCK = 2**17
 # Numbers in a block for products with a vector: small enough to stay in cache between conversion and product.
 _SMALL_BLOCK = 2**16
 # Columns of Phi that go through H v before they are multiplied by Phi'.

@@ -149,7 +149,7 @@ def test_trainings_on_one_data_set_do_not_share_biases():
 
 
 def test_trainings_in_threads_do_not_share_biases():
-    data = dataset().construct()
+    data = dataset(params=PARAMS).construct()  # made for these, or trainings would make it anew
     found = {}
 
     def train(i):

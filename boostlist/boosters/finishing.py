@@ -1,0 +1,81 @@
+"""Gradient and diagonal as hosts store them: bounded steps, weights, scale and floor in one pass, rounded to float32.
+
+The floor is a part of the mean, which is known only at the end; documents that lie below it take a second, short pass,
+and seldom are there any. Sums are taken over blocks of fixed size: the same to the last bit for any number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from boostlist.arrays import frozen
+from boostlist.parallel import over_queries, vectorized
+
+if TYPE_CHECKING:
+    from boostlist._typing import AnyArray, FloatArray
+
+_BLOCK = 4_096
+
+# A document may have no curvature at all, and hosts divide by it: never less than this part of the mean.
+_FLOOR = 1e-6
+
+
+@vectorized
+def _round(lo, hi, g, h, least, weight, scale, bend, gradient, hessian, total, lowest):  # type: ignore[no-untyped-def]
+    """Fill in the blocks lo:hi: gradient and hessian in float32, sum and smallest of what becomes the hessian.
+
+    least is 1 / s, and weight a factor, of all documents where it has one entry, else of each.
+    """
+    n = g.size
+    for block in range(lo, hi):
+        rows = slice(block * _BLOCK, min((block + 1) * _BLOCK, n))
+        g_, h_, gradient_, hessian_ = g[rows], h[rows], gradient[rows], hessian[rows]
+        low, summed = np.inf, 0.0
+        for i in range(g_.size):
+            factor = weight[rows.start + i] if weight.size > 1 else weight[0]
+            bound = least[rows.start + i] if least.size > 1 else least[0]
+            x = max(h_[i], abs(g_[i]) * bound) * factor
+            gradient_[i] = g_[i] * factor * scale
+            hessian_[i] = x * bend
+            summed += x
+            low = min(low, x)
+        total[block], lowest[block] = summed, low
+
+
+def finished(
+    g: FloatArray,
+    h: FloatArray,
+    least: FloatArray,
+    weight: FloatArray,
+    scale: float,
+    bend: float,
+    counted: int,
+) -> tuple[AnyArray, AnyArray]:
+    """Return gradient and Hessian diagonal in float32.
+
+    Parameters
+    ----------
+    g, h
+        Gradient and diagonal of the loss.
+    least
+        The diagonal is raised to this times the size of the gradient; one entry for all documents, or one each.
+    weight
+        Factors on gradient and diagonal, one entry for all documents or one each.
+    scale, bend
+        Factors on gradient and diagonal.
+    counted
+        Number of documents that the mean is over; the others have a weight of 0.
+    """
+    gradient, hessian = np.empty(g.size, np.float32), np.empty(g.size, np.float32)
+    start = np.append(np.arange(0, g.size, _BLOCK), g.size)
+    total, lowest = np.zeros((2, len(start) - 1))
+    read = (frozen(array) for array in (g, h, least, weight))  # of one type, so that one loop is compiled
+    over_queries(_round, start, *read, scale, bend, gradient, hessian, total, lowest)
+    floor = _FLOOR * float(np.sum(total)) / max(counted, 1)
+    if floor <= 0:
+        hessian[:] = 1.0
+    elif lowest.min() < floor:
+        np.maximum(hessian, np.float32(floor * bend), out=hessian)
+    return gradient, hessian
