@@ -31,6 +31,8 @@ from mutmut.configuration import config
 
 ALIVE = ("survived", "no tests")
 LOOP = r"^@(compiled|vectorized|partial\(compiled)"
+# Tests of other folders that are about one.
+ALSO = {"boosters": ["tests/ensemble/test_merging.py"]}
 # Seconds after which tests that a mutant keeps from ending are ended.
 LIMIT = 900
 
@@ -70,7 +72,7 @@ def results() -> dict[str, str]:
 
 def try_alone(name: str) -> None:
     """Run all tests with a mutant, in a process of their own, and keep the result."""
-    selection = config().pytest_add_cli_args_test_selection
+    selection = config().pytest_add_cli_args_test_selection + ALSO.get(Path.cwd().name, [])
     command = [sys.executable, "-m", "pytest", "-x", *config().pytest_add_cli_args, *selection]
     environment = os.environ | {"MUTANT_UNDER_TEST": name}
     try:

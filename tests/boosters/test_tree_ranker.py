@@ -417,6 +417,18 @@ def test_err_has_the_largest_grade_of_training_and_validation(backend):
     assert expected < 0.5 * metrics.ERR(5).mean(model.predict(TEST.X), queries)
 
 
+@both_hosts
+def test_the_training_data_may_weigh_otherwise_where_it_is_evaluated(backend):
+    queries = Queries.from_qid(TRAIN.y, TRAIN.qid)
+    weight = np.arange(queries.n_queries) % 3.0
+    model = ranker(backend).fit(
+        TRAIN.X, TRAIN.y, TRAIN.qid, eval_set=[(TRAIN.X, TRAIN.y, TRAIN.qid, weight)], eval_metric="ndcg@5",
+    )  # fmt: skip
+    expected = metrics.NDCG(5).mean(model.predict(TRAIN.X), queries.with_weight(weight))
+    assert model.evals_result_["valid_0"]["ndcg@5"][-1] == pytest.approx(expected, abs=1e-6)
+    assert expected != pytest.approx(metrics.NDCG(5).mean(model.predict(TRAIN.X), queries), abs=1e-4)
+
+
 def test_the_largest_grade_may_be_below_1():
     data = [Queries.from_sizes(labels, [3]) for labels in ([0, 0.5, 0], [0.25, 0, 0])]
     assert chosen_metrics(["err", "ndcg@3"], data) == [metrics.ERR(max_grade=0.5), metrics.NDCG(3)]
