@@ -33,6 +33,7 @@ class TestFiles:
     def test_plain_hosts_read_it(self, backend, suffix, tmp_path):
         model = fitted(backend)
         path = str(model.save(tmp_path / f"model{suffix}"))
+        assert b"TreeRanker" in (tmp_path / f"model{suffix}").read_bytes(), "the note says what it is"
         if backend == "lightgbm":
             scores = lgb.Booster(model_file=path).predict(TEST.X)
         else:
