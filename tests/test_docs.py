@@ -28,7 +28,7 @@ def blocks(page, language="python"):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
-def test_python_blocks_run(page, tmp_path, monkeypatch):
+def test_python_blocks_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
     for line, code in blocks(page):
@@ -41,6 +41,21 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
             continue
         # Blank lines in front, so that a traceback shows the line of the page.
         exec(compile("\n" * (line - 1) + code, str(page), "exec"), namespace)
+        printed = re.findall(SCORE, capsys.readouterr().out)
+        shown = shown_scores(page, line, code)
+        # Trees may differ a little with the host's version.
+        assert not shown or [float(each) for each in printed] == pytest.approx(shown, abs=0.006), f"line {line}"
+
+
+SCORE = r"\b0\.\d{3}\b"
+
+
+def shown_scores(page, line, code):
+    """Return the scores that a page says a block prints: in a comment behind print, and in a block of text below it."""
+    comments = re.findall(rf"^print\(.*# *({SCORE})$", code, re.MULTILINE)
+    below = "\n".join(page.read_text(encoding="utf-8").splitlines()[line - 1 + code.count("\n") + 1 :]).lstrip()
+    output = below[4:].partition("```")[0] if below.startswith("```\n") else ""
+    return [float(each) for each in comments + re.findall(SCORE, output)]
 
 
 SHELL = [(page, code) for page in PAGES for _, code in blocks(page, "(?:sh|console)")]

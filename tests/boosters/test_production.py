@@ -130,15 +130,19 @@ def test_a_model_of_the_host_keeps_its_objective(data, tmp_path):
     assert "lambdarank" not in header
 
 
-def test_onnx(data, tmp_path):
+@pytest.mark.parametrize(("backend", "suffix"), [("lightgbm", "txt"), ("xgboost", "json")])
+def test_onnx(backend, suffix, data, tmp_path):
     onnxmltools = pytest.importorskip("onnxmltools")
     runtime = pytest.importorskip("onnxruntime")
     from onnxmltools.convert.common.data_types import FloatTensorType
 
-    ranker = fitted("lightgbm", data)
-    ranker.save(tmp_path / "model.txt")
-    booster = lgb.Booster(model_file=tmp_path / "model.txt")
-    model = onnxmltools.convert_lightgbm(booster, initial_types=[("X", FloatTensorType([None, 4]))], zipmap=False)
+    ranker = fitted(backend, data)
+    path = ranker.save(tmp_path / f"model.{suffix}")
+    types = [("X", FloatTensorType([None, 4]))]
+    if backend == "lightgbm":
+        model = onnxmltools.convert_lightgbm(lgb.Booster(model_file=path), initial_types=types, zipmap=False)
+    else:
+        model = onnxmltools.convert_xgboost(xgb.Booster(model_file=path), initial_types=types)
     (scores,) = runtime.InferenceSession(model.SerializeToString()).run(None, {"X": data[0]})[:1]
     np.testing.assert_allclose(np.ravel(scores), ranker.predict(data[0]), atol=1e-5)
 
