@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import inspect
 import json
+import shutil
 import sys
 from typing import Any
 
@@ -53,8 +54,8 @@ def describe(name: str) -> dict[str, Any]:
     }
 
 
-def table() -> str:
-    """Return all losses as an aligned text table."""
+def table(width: int | None = None) -> str:
+    """Return all losses as an aligned text table, its lines cut to a width."""
     from boostlist.losses import registry
 
     rows = [("name", "cost", "convex", "diag", "what it is")]
@@ -63,7 +64,8 @@ def table() -> str:
         rows.append((name, f"O({about['cost']})", "yes" if about["convex"] else "no", about["diag"], about["summary"]))
     widths = [max(len(row[k]) for row in rows) for k in range(4)]
     lines = ["  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[4]]) for row in rows]
-    return "\n".join(lines)
+    cut = (line if width is None or len(line) <= width else f"{line[: width - 1]}…" for line in lines)
+    return "\n".join(cut)
 
 
 def markdown() -> str:
@@ -122,5 +124,6 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.families:
         print(families())
     else:
-        print(text(name) if name else table())
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        print(text(name) if name else table(width))
     return 0

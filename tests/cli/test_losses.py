@@ -5,6 +5,7 @@ import json
 import pytest
 
 from boostlist.cli import main
+from boostlist.cli.losses import table
 from boostlist.losses import registry
 
 
@@ -13,6 +14,13 @@ def test_table_has_every_loss(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[1:]] == list(registry)
     assert lines[0].index("what it is") == lines[1].index("Cost-sensitive")
+
+
+def test_table_in_a_narrow_terminal():
+    whole, cut = table().splitlines(), table(80).splitlines()
+    assert max(map(len, cut)) == 80 < max(map(len, whole))
+    assert all(short == line or line.startswith(short[:79]) for short, line in zip(cut, whole, strict=True))
+    assert all(short.endswith("…") for short, line in zip(cut, whole, strict=True) if short != line)
 
 
 def test_one_loss_with_formula_and_parameters(capsys):

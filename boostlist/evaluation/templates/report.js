@@ -110,7 +110,8 @@
     svg.append(element("path", { d: area((d) => d < 0), fill: "var(--bad)" }));
     const mark = element("line", { y1: top, y2: height - bottom, stroke: "var(--ink)", visibility: "hidden" });
     svg.append(mark);
-    for (const [text, anchor, at, fill] of [["first model better", "start", left, "var(--good)"], ["second model better", "end", width - right, "var(--bad)"]]) {
+    const [winner, loser] = width > 560 ? [data.models[a], data.models[b]] : ["first model", "second model"];
+    for (const [text, anchor, at, fill] of [[`${winner} better`, "start", left, "var(--good)"], [`${loser} better`, "end", width - right, "var(--bad)"]]) {
       const label = element("text", { x: at, y: height - 5, "text-anchor": anchor, fill, "font-size": 12 });
       label.textContent = text;
       svg.append(label);
