@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -22,7 +23,7 @@ ALONE = ("dask_cluster.py", "out_of_core.py")
 ARGUMENTS = {
     "functionals.py": ["--quick", "--tables", "5,6"],
     "rank_cosine.py": ["--quick", "--tables", "4"],
-    "interval_rank.py": ["--quick"],
+    "interval_rank.py": ["--quick", "--tables", "3"],
     "cs_listmle.py": ["--quick"],
     "cs_rglist.py": ["--quick", "--tables", "1"],
     "rank_answers.py": ["--questions", "200"],
@@ -88,6 +89,27 @@ def test_a_reproduction_says_in_one_line_what_is_missing(path, arguments, messag
     with pytest.raises(SystemExit, match=message) as stop:
         runpy.run_path(str(path), run_name="__main__")
     assert "\n" not in str(stop.value)
+
+
+def test_rankboost_takes_the_best_weak_learner(monkeypatch):
+    """Round by round, the largest |r| over all thresholds of the weights of pairs, and its alpha."""
+    monkeypatch.syspath_prepend(str(EXAMPLES / "reproduce"))
+    from _baselines import RankBoost
+
+    rng = np.random.default_rng(0)
+    X, y, qid = rng.integers(0, 4, (12, 3)).astype(float), rng.integers(0, 3, 12), np.repeat([0, 1], 6)
+    pairs = [(i, j) for i in range(12) for j in range(12) if qid[i] == qid[j] and y[i] > y[j]]
+    f = np.zeros(12)
+    for feature, theta, alpha in RankBoost(rounds=5).fit(X, y, qid).learners_:
+        D = np.array([np.exp(f[j] - f[i]) for i, j in pairs])
+        h = {(k, t): (X[:, k] > t).astype(float) for k in range(3) for t in (0.5, 1.5, 2.5)}
+        r = {
+            learner: sum(d * (g[i] - g[j]) for d, (i, j) in zip(D / D.sum(), pairs, strict=True))
+            for learner, g in h.items()
+        }
+        assert abs(r[feature, theta]) == pytest.approx(max(map(abs, r.values())))
+        assert alpha == pytest.approx(0.5 * np.log((1 + r[feature, theta]) / (1 - r[feature, theta])))
+        f += alpha * h[feature, theta]
 
 
 @pytest.mark.parametrize("path", SIMPLE + REPRODUCTIONS, ids=lambda path: path.stem)

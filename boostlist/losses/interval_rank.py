@@ -134,7 +134,8 @@ class IntervalRank(CompiledLoss):
     Parameters
     ----------
     lam1
-        Price of grades closer to each other than their targets are, >= 0; ``inf`` allows none that is closer.
+        Price of grades closer to each other than their targets are, >= 0; ``inf`` allows none that is closer. Prices
+        below 100 rank worse (docs/defaults.md), higher ones alike.
     lam2
         Price of the width of a grade's interval, >= 0.
     lam3
@@ -150,7 +151,7 @@ class IntervalRank(CompiledLoss):
     ``IntervalRank().objective(hessian="unit")``.
     """
 
-    lam1: float = 1.0
+    lam1: float = 100.0
     lam2: float = 1.0
     lam3: float = 0.0
     targets: Gain = "exp2"

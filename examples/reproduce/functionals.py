@@ -8,19 +8,37 @@ of the prior chosen on the validation part by ERR from four values. These are re
 scores of 0, so that a weighting that makes the loss smaller does not get a stronger prior. The figures of different
 sets cannot be compared; what can is the order of the rows: which threshold, aggregation or weighting helps.
 ERR takes the largest label of the set for the best grade.
+
+The paper's Plackett-Luce losses are likelihoods of a permutation, and it does not say which one a list with tied grades
+has. Tables 6 and 8 have three: row order, the mean over three random orders, and Breslow's rule, by which tied
+documents share a stage (the default here). Table 8 has two more columns than the paper: its weights in pointwise
+regression (eq. 8) and in group-level Plackett-Luce.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from _tables import Method, cross_validate, parse_arguments, print_grid, print_methods, read_folds, wants, zscore
+import numpy as np
+from _tables import (
+    Measured,
+    Method,
+    cross_validate,
+    parse_arguments,
+    print_differences,
+    print_grid,
+    print_methods,
+    read_folds,
+    wants,
+    zscore,
+)
 
 from boostlist import LinearRanker, QuadraticRanker
 from boostlist.boosters.objective import automatic_scale
-from boostlist.datasets import RankingData
+from boostlist.datasets import Fold, RankingData
 from boostlist.losses import (
     WUB,
     GroupPL,
@@ -29,31 +47,35 @@ from boostlist.losses import (
     PairwiseHinge,
     PairwiseLogistic,
     PairwiseQuadratic,
+    Pointwise,
     ReversePL,
     SmoothERR,
     SmoothNDCG,
     WeightedPL,
     WpLL,
 )
-from boostlist.metrics import ERR, NDCG
+from boostlist.metrics import ERR, NDCG, Metric
+from boostlist.models.quadratic import product_correlations
 
+ERR_ONLY = {"ERR": ERR()}
 METRICS = {"N@1": NDCG(k=1), "N@5": NDCG(k=5), "N@10": NDCG(k=10), "ERR": ERR()}
 PRIORS = (0.01, 0.1, 1.0, 10.0)
 
-# Table 5: threshold -> figures of the paper; None is the linear model.
+# Table 5: threshold -> number of features and figures of the paper; None is the linear model.
 QUADRATIC = {
-    None: (0.6941, 0.6638, 0.6848, 0.4979),
-    0.00: (0.6792, 0.6480, 0.6742, 0.4889),
-    0.05: (0.6979, 0.6630, 0.6862, 0.4989),
-    0.10: (0.7020, 0.6651, 0.6887, 0.5019),
-    0.15: (0.7090, 0.6666, 0.6897, 0.5048),
-    0.20: (0.7112, 0.6716, 0.6931, 0.5038),
-    0.25: (0.6942, 0.6636, 0.6877, 0.4991),
-    0.30: (0.6926, 0.6519, 0.6730, 0.4960),
+    None: (519, (0.6941, 0.6638, 0.6848, 0.4979)),
+    0.00: (134_477, (0.6792, 0.6480, 0.6742, 0.4889)),
+    0.05: (53_394, (0.6979, 0.6630, 0.6862, 0.4989)),
+    0.10: (26_318, (0.7020, 0.6651, 0.6887, 0.5019)),
+    0.15: (14_425, (0.7090, 0.6666, 0.6897, 0.5048)),
+    0.20: (7_114, (0.7112, 0.6716, 0.6931, 0.5038)),
+    0.25: (2_983, (0.6942, 0.6636, 0.6877, 0.4991)),
+    0.30: (1_294, (0.6926, 0.6519, 0.6730, 0.4960)),
 }
-# Table 6. What the paper calls geometric mean is log(mean(exp f)).
+OBJECTS = (0.6796, 0.6518, 0.6777, 0.4845)
+SEEDS = 3
+# Table 6 below the level of objects. What the paper calls geometric mean is log(mean(exp f)).
 GROUPS = {
-    "object level": (ListMLE(), (0.6796, 0.6518, 0.6777, 0.4845)),
     "min": (GroupPL(aggregation="min"), (0.6027, 0.6098, 0.6430, 0.4561)),
     "max": (GroupPL(aggregation="max"), (0.6875, 0.6555, 0.6796, 0.4961)),
     "arithmetic mean": (GroupPL(aggregation="mean"), (0.6773, 0.6465, 0.6727, 0.4892)),
@@ -67,6 +89,7 @@ SMOOTHED = {
     "NDCG optimisation": (SmoothNDCG(), (0.6676, 0.6439, 0.6712, 0.4871)),
     "ERR optimisation": (SmoothERR(), (0.6683, 0.6355, 0.6606, 0.4871)),
 }
+TIES = ("order", "random", "breslow")
 # Table 8: weight of a document -> ERR of WPL, RPL, WpLL.
 STAGES: dict[str, tuple[Any, tuple[float, ...]]] = {
     "1": ("uniform", (0.4845, 0.4980, 0.4882)),
@@ -105,33 +128,84 @@ def row(name: str, loss: Loss, figures: Sequence[float], make: Callable[..., Any
     return Method(name, trained_on(loss, make), dict(zip(METRICS, figures, strict=True)))
 
 
-def cell(loss: Loss, figure: float) -> Method:
-    """Return a method of which the paper gives the ERR only."""
-    return Method(repr(loss), trained_on(loss), {"ERR": figure})
+def cell(loss: Loss, figure: float | None = None) -> Method:
+    """Return a method of which the paper gives the ERR only, or nothing."""
+    return Method(repr(loss), trained_on(loss), {} if figure is None else {"ERR": figure})
+
+
+def draws(loss: Loss) -> list[Loss]:
+    """Return the loss under several orders of tied documents if it draws one; else itself."""
+    random = getattr(loss, "ties", None) == "random"
+    return [replace(loss, seed=seed) for seed in range(SEEDS)] if random else [loss]  # type: ignore[call-arg]
+
+
+def measured(loss: Loss, folds: Sequence[Fold], metrics: Mapping[str, Metric]) -> Measured:
+    """Return the test figures of a loss, the mean over its draws."""
+    found = [cross_validate(cell(each), folds, ERR(), metrics) for each in draws(loss)]
+    by_fold = {name: zip(*(each.values[name] for each in found), strict=True) for name in metrics}
+    return Measured({name: [np.mean(values, axis=0) for values in each] for name, each in by_fold.items()})
+
+
+def print_objects(folds: Sequence[Fold]) -> None:
+    """Print the rows of table 6 that rank objects, under each rule for ties."""
+    print("\nTable 6, object level by the rule for ties\n")
+    print(f"| | | {' | '.join(METRICS)} |")
+    print(f"|---|---|{'---|' * len(METRICS)}")
+    print(f"| object level | paper | {' | '.join(f'{figure:.4f}' for figure in OBJECTS)} |")
+    for ties in TIES:
+        means = " | ".join(f"{value:.4f}" for value in measured(ListMLE(ties=ties), folds, METRICS).means().values())
+        print(f"| object level, {ties} | boostlist | {means} |", flush=True)
+
+
+def print_stages(folds: Sequence[Fold]) -> None:
+    """Print table 8: ERR by the weight of a document, a column for each loss and rule for ties."""
+    losses: dict[str, Callable[[Any], Loss]] = {
+        **{f"WPL, {ties}": partial(WeightedPL, ties=ties) for ties in TIES},
+        **{f"RPL, {ties}": partial(ReversePL, ties=ties) for ties in TIES},
+        "WpLL": WpLL,
+        "pointwise": Pointwise,
+        "group level": GroupPL,
+    }
+    print("\nTable 8: ERR by the weight of a document\n")
+    print(f"| | paper: WPL, RPL, WpLL | {' | '.join(losses)} |")
+    print(f"|---|---|{'---|' * len(losses)}")
+    found = {}
+    for name, (weights, figures) in STAGES.items():
+        row = {f"{kind}: {name}": measured(make(weights=weights), folds, ERR_ONLY) for kind, make in losses.items()}
+        found.update(row)
+        printed = ", ".join(f"{figure:.4f}" for figure in figures)
+        ours = " | ".join(f"{each.mean('ERR'):.4f}" for each in row.values())
+        print(f"| {name} | {printed} | {ours} |", flush=True)
+    pairs = [(f"WPL, {ties}: {name}", f"WPL, {ties}: 1") for ties in TIES for name in ("r", "1 / pi")]
+    print_differences("Table 8, what weights add to WPL", found, pairs, "ERR")
+
+
+def features(folds: Sequence[Fold], rho: float | None) -> str:
+    """Return the number of features of a row of table 5, products included: the least and the most of the folds."""
+    counts = []
+    for fold in folds:
+        correlation = np.abs(product_correlations(fold.train.X, fold.train.y))
+        products = 0 if rho is None else np.count_nonzero(np.triu(correlation >= rho))
+        counts.append(fold.train.n_features + int(products))
+    return f"{min(counts):,}" if min(counts) == max(counts) else f"{min(counts):,} to {max(counts):,}"
 
 
 def main() -> None:
     """Print the tables."""
-    arguments = parse_arguments(__doc__ or "")
+    arguments = parse_arguments(__doc__ or "", ("5", "6", "7", "8", "9"))
     folds = [zscore(fold) for fold in read_folds(arguments)]
 
     def err(method: Method) -> float:
-        return cross_validate(method, folds, ERR(), {"ERR": ERR()}).mean("ERR")
+        return cross_validate(method, folds, ERR(), ERR_ONLY).mean("ERR")
 
     def table(title: str, methods: Sequence[Method]) -> None:
         print_methods(title, methods, folds, ERR(), METRICS)
 
     if wants(arguments, "6"):
+        print_objects(folds)
         table("Table 6: group-level rank functionals", [row(name, *given) for name, given in GROUPS.items()])
     if wants(arguments, "8"):
-        grid = {
-            name: [
-                cell(kind(weights=weights), figure)
-                for kind, figure in zip((WeightedPL, ReversePL, WpLL), figures, strict=True)
-            ]
-            for name, (weights, figures) in STAGES.items()
-        }
-        print_grid("Table 8: ERR by the weight of a document, paper / boostlist", grid, ("WPL", "RPL", "WpLL"), err)
+        print_stages(folds)
     if wants(arguments, "7"):
         table("Table 7: approximate metric optimisation", [row(name, *given) for name, given in SMOOTHED.items()])
     if wants(arguments, "9"):
@@ -147,12 +221,11 @@ def main() -> None:
         print_grid("Table 9: ERR by the weight of a pair, paper / boostlist", grid, names, err)
     if wants(arguments, "5"):
         loss = PairwiseLogistic(weights="gain", normalize="documents")
-        methods = [
-            row("linear", loss, figures)
-            if rho is None
-            else row(f"rho {rho:.2f}", loss, figures, partial(QuadraticRanker, rho=rho))
-            for rho, figures in QUADRATIC.items()
-        ]
+        methods = []
+        for rho, (count, figures) in QUADRATIC.items():
+            make = LinearRanker if rho is None else partial(QuadraticRanker, rho=rho)
+            name = "linear" if rho is None else f"rho {rho:.2f}"
+            methods.append(row(f"{name}: {count:,} features, here {features(folds, rho)}", loss, figures, make))
         table("Table 5: second-order features by the threshold rho, weighted pairwise logistic loss", methods)
 
 
