@@ -95,17 +95,13 @@ class PlackettLuce(CompiledLoss):
         return 2 * start if tables.efron else start
 
     def tables(self, queries: Queries) -> Tables:
-        """Return the levels and the weight of each place, by the rule for ties and the direction."""
-        levels = queries.levels
-        draw = np.random.default_rng(self.seed).random(len(levels.order)) if self.ties == "random" else None
-        places = levels.untied(draw)
-        W = self.stage_weights(queries, levels if self.ties == "breslow" else places)
-        if self.ties == "breslow":
-            W = np.repeat(W, levels.sizes)
-        if self.ties in ("order", "random"):
-            levels = places
+        """Return levels and stage weights, by the rule for ties and the direction."""
+        draw = np.random.default_rng(self.seed).random(queries.n_documents) if self.ties == "random" else None
+        tied = queries.levels
+        weighted = tied if self.ties == "breslow" else tied.untied(draw)
+        W, levels = self.stage_weights(queries, weighted), tied if self.ties == "efron" else weighted
         if self.reverse:
-            W, levels = places.flip(W), levels.descending()
+            W, levels = weighted.flip(W), levels.descending()
         return Tables(-1.0 if self.reverse else 1.0, self.ties == "efron", levels, W)
 
 

@@ -47,7 +47,7 @@ class Tables(NamedTuple):
     levels
         The levels, in the direction in which the list is built.
     W
-        Weight of each stage: for the places of the list in ascending order, as ``levels.order`` has them.
+        Stage weight of each level; under Efron's rule of each place, in ascending order, as ``levels.order`` has them.
     """
 
     sign: float
@@ -159,10 +159,10 @@ def plackett_luce(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
                 e *= t * t
                 top = m[g - first]
             n, grade, below = high - low, own[g - first], lower[g - first]
-            if efron and n > 1:
+            if efron:
                 s0, s1, r0, _, r2 = _efron_sums(W[low:high], grade, below)
             else:
-                s0, s1, r0, _, r2 = _breslow_sums(n, W[low], grade, below)
+                s0, s1, r0, _, r2 = _breslow_sums(n, W[g], grade, below)
             # The grade's own stages, s1 p - mean W, from n p - O and L: a list in perfect order keeps its digits.
             slope, push = s1 / n, s0 * below / n
             for i in range(low, high):
@@ -172,15 +172,14 @@ def plackett_luce(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
             c += s0
             e += r0
             if need & VALUE:
+                w = W[low:high].mean() if efron else W[g]
                 if n == 1 and below <= grade:
-                    loss += W[low] * np.log1p(below / grade)
+                    loss += w * np.log1p(below / grade)
                     continue
-                gap = total = 0.0
+                gap = 0.0
                 for i in range(low, high):
                     gap += top - sign * fq[order[i]]
-                    total += W[i]
-                log = _efron_loss(W[low:high], grade, below) if efron else total * np.log(grade + below)
-                loss += gap * total / n + log
+                loss += w * gap + (_efron_loss(W[low:high], grade, below) if efron else n * w * np.log(grade + below))
         out.value[q] = loss
 
 
@@ -217,10 +216,10 @@ def plackett_luce_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-de
                 d *= t
                 top = m[g - first]
             n, grade, below = high - low, own[g - first], lower[g - first]
-            if efron and n > 1:
+            if efron:
                 s0, s1, r0, r1, r2 = _efron_sums(W[low:high], grade, below)
             else:
-                s0, s1, r0, r1, r2 = _breslow_sums(n, W[low], grade, below)
+                s0, s1, r0, r1, r2 = _breslow_sums(n, W[g], grade, below)
             Vg, Vl = V[g - first], V_lower[g - first]
             mean = d + r1 * Vl + r2 * Vg
             for i in range(low, high):
@@ -257,10 +256,10 @@ def plackett_luce_stages(lists, f, stages, tables):  # type: ignore[no-untyped-d
                 for k in range(columns):
                     x[k] += pi * (X[row, k] - X[0, k])
             n, grade, below = high - low, own[g - first], lower[g - first]
-            if efron and n > 1:
+            if efron:
                 _, _, r0, r1, r2 = _efron_sums(W[low:high], grade, below)
             else:
-                _, _, r0, r1, r2 = _breslow_sums(n, W[low], grade, below)
+                _, _, r0, r1, r2 = _breslow_sums(n, W[g], grade, below)
             half = 0.5 * weight
             if efron:
                 a = 2 * (g - first)
@@ -282,10 +281,10 @@ def plackett_luce_stages(lists, f, stages, tables):  # type: ignore[no-untyped-d
                 c *= np.exp(m[g - first] - top)
                 top = m[g - first]
             n, grade, below = high - low, own[g - first], lower[g - first]
-            if efron and n > 1:
+            if efron:
                 s0, s1, _, _, _ = _efron_sums(W[low:high], grade, below)
             else:
-                s0, s1, _, _, _ = _breslow_sums(n, W[low], grade, below)
+                s0, s1, _, _, _ = _breslow_sums(n, W[g], grade, below)
             for i in range(low, high):
                 root, row = np.sqrt(weight * p[i - begin] * (c + s1)), order[i]
                 for k in range(columns):
