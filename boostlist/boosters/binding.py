@@ -156,10 +156,12 @@ class _Entry:
             self.bound.move_to_end(key)
         return self.bound.get(key)
 
-    def put(self, key: Hashable, value: Any) -> None:
-        self.bound[key] = value
+    def put(self, key: Hashable, value: Any) -> Any:
+        """Keep a value, and return what is kept: another thread may have been faster."""
+        kept = self.bound.setdefault(key, value)
         while len(self.bound) > self._KEEP:
             self.bound.popitem(last=False)
+        return kept
 
 
 def _lists(call: Call) -> Lists:
@@ -219,5 +221,5 @@ def bound_once(call: Call, key: Hashable, bind: Callable[[Lists], _T]) -> _T:
         found = bind(lists)
         with _lock:
             if entry.lists is lists:
-                entry.put(key, found)
+                found = entry.put(key, found)
     return found

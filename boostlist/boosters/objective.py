@@ -45,6 +45,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -127,9 +128,8 @@ class Objective:
         bound, positions = self.bind_call(call)
         if positions is None:
             return bound(call.scores)
-        known = positions
-        debiased = of_training(call.owner, call.scores, bound, lambda: Debiased(bound, known, self.position_bias))
-        return debiased(call.scores)
+        made = partial(Debiased, bound, positions, self.position_bias)
+        return of_training(call.owner, call.scores, (self, positions), made)(call.scores)
 
     def bind_call(self, call: Call) -> tuple[BoundObjective, Positions | None]:
         """Bind the loss to what a host holds, once for each data set; return the positions of its documents too."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _RATE = 0.1  # LightGBM's own learning rate, where that of the trees is not known
 _DAMPING = 1e-3
+_LEFT = 0.15
 
 Gradients = Callable[[AnyArray], tuple[AnyArray, AnyArray]]
 
@@ -150,18 +151,28 @@ class Debiased:
         self.path.append(b + self.rate * (-G - penalty * b) / (np.abs(H) + penalty + _DAMPING))
         return g, h
 
+    def settled(self, rounds: int) -> bool:
+        """Whether the biases after so many rounds are near to where they are going: what is left is step / rate."""
+        if rounds < 1 or self.rate == 0:
+            return False
+        before, b = self.path[rounds - 1], self.path[rounds]
+        return bool(np.abs(b - before).max() / self.rate <= _LEFT * np.ptp(b))
+
     def after(self, rounds: int) -> pd.Series[float]:
         """Return the biases after so many rounds, by position."""
-        return self.positions.series(self.path[min(rounds, len(self.path) - 1)])
+        return self.positions.series(self.path[rounds])
 
 
 _lock = threading.RLock()  # re-entrant: an array may be collected, and so forgotten, while the lock is held
-_trainings: dict[int, tuple[Any, Debiased]] = {}
+_trainings: dict[int, tuple[Any, Hashable, Debiased]] = {}
 _latest: weakref.WeakKeyDictionary[Any, Debiased] = weakref.WeakKeyDictionary()
 
 
-def of_training(dataset: Any, scores: AnyArray, gradients: Gradients, make: Callable[[], Debiased]) -> Debiased:
-    """Return the `Debiased` of the ``lightgbm.Booster`` to which an array of scores belongs, made if there is none."""
+def of_training(dataset: Any, scores: AnyArray, key: Hashable, make: Callable[[], Debiased]) -> Debiased:
+    """Return the `Debiased` of the ``lightgbm.Booster`` to which an array of scores belongs, made if there is none.
+
+    It is made anew for another key: another objective, or data that has changed.
+    """
     array = scores if scores.base is None else scores.base
     name = id(array)
 
@@ -171,10 +182,10 @@ def of_training(dataset: Any, scores: AnyArray, gradients: Gradients, make: Call
                 del _trainings[name]
 
     with _lock:
-        reference, found = _trainings.get(name, (None, None))
-        if found is None or reference is None or reference() is not array or found.gradients is not gradients:
+        reference, known, found = _trainings.get(name, (None, None, None))
+        if found is None or reference is None or reference() is not array or known != key:
             found = make()
-            _trainings[name] = (weakref.ref(array, forget), found)
+            _trainings[name] = (weakref.ref(array, forget), key, found)
             if getattr(dataset, "_predictor", None) is not None and not found.rule.start:
                 warn(
                     "with init_model the biases of positions start at 0 again, since a booster does not hold them; "

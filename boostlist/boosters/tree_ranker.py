@@ -288,12 +288,11 @@ class TreeRanker(RankingEstimator):
                 callbacks=tuple(callbacks),
             )
         )
-        bias = None
-        if debiased is not None:
-            before = 0 if init_model is None else adapter.rounds(getattr(init_model, "booster_", init_model))
-            bias = debiased.after(adapter.rounds(trained.booster) - before)
+        before = 0 if init_model is None else adapter.rounds(getattr(init_model, "booster_", init_model))
+        added = adapter.rounds(trained.booster) - before
+        bias = None if debiased is None else debiased.after(added)
         self.adopt(trained.booster, bound if isinstance(bound, str) else bound.objective, trained.history, bias)
-        if bias is not None:
+        if bias is not None and debiased is not None and debiased.settled(added):
             predict = partial(adapter.predict, trained.booster, contributions=False, n_jobs=self.n_jobs)
             warn_if_confounded(train, bias, self.feature_importances_, predict)
         return self

@@ -42,6 +42,12 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="column of CSV and Parquet with ids of documents, if there is one (docid); '' makes it a feature",
     )
+    group.add_argument(
+        "--position-column",
+        default="position",
+        metavar="NAME",
+        help="column of CSV and Parquet that says where it was shown, if there is one (position); '': a feature",
+    )
     group.add_argument("--zero-based", action="store_true", help="LETOR features are counted from 0")
     group.add_argument("--sort", action="store_true", help="bring the documents of a query together")
 
@@ -80,7 +86,7 @@ def read_data(
     frame = _read_frame(path, kind)
     if not labelled and arguments.label_column not in frame.columns:
         frame[arguments.label_column] = 0.0
-    names = ("qid", "label", "weight", "docid")
+    names = ("qid", "label", "weight", "docid", "position")
     columns: dict[str, Any] = {name: getattr(arguments, f"{name}_column") or None for name in names}
     with _our_options():
         return RankingData.from_frame(frame, **columns)

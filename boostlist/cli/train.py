@@ -7,6 +7,7 @@ follows the question mark are parameters of the loss and of the estimator.
 from __future__ import annotations
 
 import argparse
+import inspect
 import os
 import shutil
 import sys
@@ -89,6 +90,10 @@ def run(arguments: argparse.Namespace) -> int:
         fit = {"eval_set": [(features(vali), vali.y, vali.qid, *weight)], "eval_metric": metric}
         if arguments.early_stopping is not None:
             fit["early_stopping_rounds"] = arguments.early_stopping
+    if train.position is not None:
+        if "position" not in inspect.signature(estimator.fit).parameters:
+            raise ValueError(f"the data has positions, which {model.name} takes none of; leave the column out")
+        fit["position"] = train.position
     with nullcontext() if arguments.quiet else _telling_compilation():
         estimator.fit(features(train), train.y, qid=train.qid, sample_weight=train.query_weight, **fit)
     seconds = time.perf_counter() - begin

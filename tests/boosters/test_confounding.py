@@ -25,7 +25,7 @@ def fitted(logging_score, X=FEATURES, **parameters):
     rows = X.iloc[order] if hasattr(X, "iloc") else X[order]
     rng = np.random.default_rng(1)
     clicks = (rng.random(len(order)) < 1 / POSITION / (1 + np.exp(-2 * FEATURES[order, 0]))).astype(float)
-    model = TreeRanker("cs_listmle", n_estimators=15, learning_rate=0.1, n_jobs=1, **parameters)
+    model = TreeRanker("cs_listmle", n_jobs=1, **{"n_estimators": 15, "learning_rate": 0.3} | parameters)
     return model.fit(rows, clicks, QUERY, position=POSITION)
 
 
@@ -48,6 +48,13 @@ def test_does_not_warn_of_others(score):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fitted(score)
+
+
+def test_does_not_judge_biases_that_are_on_their_way():
+    """After three small steps trees follow the features that decide on positions, whatever they are worth."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted(FEATURES[:, 0], n_estimators=3, learning_rate=0.1)
 
 
 def test_numbers():

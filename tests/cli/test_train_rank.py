@@ -51,6 +51,20 @@ def test_train_rank_evaluate(files, tmp_path, capsys, model):
     assert value == get("ndcg@5").mean(scores, data.queries)
 
 
+def test_positions_count_and_are_no_feature(tmp_path, capsys):
+    data = make_ranking(10, docs=8, n_features=10, seed=5)
+    data = replace(data, position=np.concatenate([np.arange(n) for n in data.queries.sizes]) % 4)
+    path, out = (str(tmp_path / name) for name in ("train.csv", "m.npz"))
+    data.to_frame().to_csv(path, index=False)
+    assert main(["train", path, "-m", "linear:cs_listmle", "-o", out, "-q"]) == 0
+    model = boostlist.load(out)
+    assert (model.n_features_in_, len(model.position_bias_)) == (10, 4)
+    assert main(["train", path, "-m", "linear:cs_listmle", "-o", out, "-q", "--position-column", ""]) == 0
+    assert boostlist.load(out).n_features_in_ == 11
+    assert main(["train", path, "-m", "ensemble", "-o", out]) == 1
+    assert "leave the column out" in capsys.readouterr().err
+
+
 def test_weights_of_queries_count_and_are_no_feature(tmp_path, capsys):
     data = replace(make_ranking(10, docs=8, n_features=10, seed=5), query_weight=np.arange(1.0, 11))
     path, out, tree = (str(tmp_path / name) for name in ("train.csv", "m.npz", "m.txt"))
