@@ -257,6 +257,18 @@ def test_the_default_panel():
     assert model.score(TEST.X, TEST.y, TEST.qid) > np.mean(singles)
 
 
+@pytest.mark.parametrize(("n_bags", "eval_set", "stopped"), [(1, (), False), (1, EVAL, True), (2, (), True)])
+def test_the_default_panel_has_more_rounds_where_boosting_may_stop(n_bags, eval_set, stopped):
+    class Asked(EnsembleRanker):
+        def _members(self, stopped):
+            raise LookupError(stopped)
+
+    with pytest.raises(LookupError, match=str(stopped)):
+        Asked(n_bags=n_bags).fit(TRAIN.X, TRAIN.y, TRAIN.qid, eval_set=eval_set)
+    rounds = [{member.n_estimators for _, member in EnsembleRanker()._members(each)} for each in (False, True)]
+    assert max(rounds[0]) < min(rounds[1])
+
+
 def test_names_of_the_default_panel():
     """XGBoost has no random thresholds, and the names say so."""
     assert [name for name, _ in default_members()][:3] == ["wub_15", "wub_7_extra", "cs_listmle_15"]
