@@ -3,8 +3,8 @@
 
 One ranker for clicks and purchases: the weight of a term decides how much of the one is given up for the other.
 
-Clicks follow the grades of the sample here. Purchases are made up: of documents that are relevant at all, people buy those
-with a high value of a feature that has little to do with clicks. Each point is a ranker trained on the sum of two losses.
+Clicks follow the grades of the sample here. Purchases are made up: of documents that are relevant at all, people buy
+those with a high value of one feature. Each point is a ranker trained on the sum of two losses.
 """
 
 import matplotlib.pyplot as plt

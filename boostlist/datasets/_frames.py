@@ -21,7 +21,7 @@ Categories = Mapping[str, tuple[Any, ...]]
 def read_frame(
     frame: Any,
     qid: str,
-    label: str,
+    label: str | Sequence[str],
     weight: str | None,
     features: Sequence[str] | None,
     position: str | None = None,
@@ -35,12 +35,13 @@ def read_frame(
         None if name in (features or ()) or (name == usual and name not in found.columns) else name
         for name, usual in ((weight, WEIGHT), (position, POSITION), (docid, DOCID))
     )
-    taken = [name for name in (qid, label, weight, position, docid) if name is not None]
+    labels = [label] if isinstance(label, str) else list(label)
+    taken = [name for name in (qid, *labels, weight, position, docid) if name is not None]
     names = [name for name in found.columns if name not in taken] if features is None else list(features)
     for name in (*taken, *names):
         if name not in found.columns:
             raise ValueError(f"the frame has no column {name!r}; its columns are {', '.join(map(str, found.columns))}")
-    table = to_pandas(found, [*(name for name in (label, weight) if name is not None), *names])
+    table = to_pandas(found, [*(name for name in (*labels, weight) if name is not None), *names])
     X, categories = _matrix(table[names])
     ids = found.get_column(qid).to_numpy()
     missing = found.get_column(qid).is_null().to_numpy().nonzero()[0]
@@ -48,7 +49,7 @@ def read_frame(
         raise ValueError(f"column {qid!r} is missing in row {missing[0]}; every row needs a query id")
     return {
         "X": X,
-        "y": _numbers(table[label]),
+        "y": _numbers(table[label]) if isinstance(label, str) else {name: _numbers(table[name]) for name in labels},
         "qid": ids,
         "query_weight": None if weight is None else _query_weight(_numbers(table[weight]), ids, weight),
         "feature_names": tuple(map(str, names)),

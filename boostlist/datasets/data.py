@@ -13,6 +13,7 @@ from boostlist._typing import AnyArray, FloatArray, IntArray
 from boostlist.arrays import frozen
 from boostlist.datasets._frames import DOCID, POSITION, WEIGHT, Categories, check_categories, make_frame, read_frame
 from boostlist.datasets.normalization import Method, normalized
+from boostlist.frames import columns_of
 from boostlist.positions import Positions
 from boostlist.queries import Queries, query_boundaries
 
@@ -30,7 +31,7 @@ class RankingData:
     X
         Features: a float32 or float64 array, or a ``scipy.sparse.csr_matrix``, a row a document.
     y
-        Label of each document, float64.
+        Label of each document, float64; several labels by name, given as a mapping, are `labels`, and y is the first.
     qid
         Query id of each document; the documents of a query are adjacent.
     query_weight
@@ -43,6 +44,8 @@ class RankingData:
         Values of each categorical feature, by its name, or None. X holds their positions, nan where they are missing.
     position
         Where each document was shown, if the labels are clicks: labels of any kind; or None.
+    labels
+        All labels by name, the first of which is y, or None if there is but one.
     """
 
     X: Any
@@ -53,14 +56,22 @@ class RankingData:
     comments: AnyArray | None = None
     categories: Categories | None = None
     position: AnyArray | None = None
+    labels: Mapping[str, FloatArray] | None = None
 
     def __post_init__(self) -> None:
         X = _matrix(self.X)
-        y, qid = np.asarray(self.y, np.float64), np.asarray(self.qid)
-        for name, array in (("y", y), ("qid", qid)):
+        columns = columns_of(self.y)
+        labels = {name: np.asarray(each, np.float64) for name, each in (columns or self.labels or {}).items()}
+        y = np.asarray(self.y if columns is None else next(iter(labels.values())), np.float64)
+        qid = np.asarray(self.qid)
+        for name, array in {"y": y, "qid": qid, **{f"labels[{name!r}]": each for name, each in labels.items()}}.items():
             if array.shape != (X.shape[0],):
                 raise ValueError(f"{name} has shape {array.shape} but X has {X.shape[0]:,} rows")
         checked: dict[str, Any] = {"X": X, "y": frozen(y), "qid": frozen(qid)}
+        if labels:
+            if not np.array_equal(y, next(iter(labels.values())), equal_nan=True):
+                raise ValueError("y is not the first of the labels; give all of them as y, by name")
+            checked["labels"] = {name: frozen(each) for name, each in labels.items()}
         if self.query_weight is not None:
             checked["query_weight"] = frozen(_query_weight(self.query_weight, qid))
         if self.feature_names is not None:
@@ -129,7 +140,12 @@ class RankingData:
         ValueError
             If a label is negative or not finite: LETOR marks unjudged documents by -1; drop these first.
         """
-        return Queries.from_sizes(self.y, np.diff(self._start), self.query_weight)
+        return Queries.from_sizes(self.targets, np.diff(self._start), self.query_weight)
+
+    @property
+    def targets(self) -> Any:
+        """What ``fit`` of a ranker takes for labels: y, or all labels by name where there are several."""
+        return self.y if self.labels is None else dict(self.labels)
 
     def lgb_dataset(self, **options: Any) -> Any:
         """Make a ``lightgbm.Dataset`` with labels, groups, weights (one per document), names, categories, positions.
@@ -183,8 +199,13 @@ class RankingData:
     def to_frame(
         self, qid: str = "qid", label: str = "label", weight: str = WEIGHT, position: str = POSITION
     ) -> pd.DataFrame:
-        """Return a data frame with the columns qid, label, position and weight if there are any, then the features."""
-        columns = {qid: self.qid, label: self.y} | ({} if self.position is None else {position: self.position})
+        """Return a data frame with the columns qid, label, position and weight if there are any, then the features.
+
+        Several labels have columns of their own names.
+        """
+        columns = {qid: self.qid, **({label: self.y} if self.labels is None else self.labels)}
+        if self.position is not None:
+            columns[position] = self.position
         if self.query_weight is not None:
             columns[weight] = np.repeat(self.query_weight, np.diff(self._start))
         taken = set(columns) & set(self.names)
@@ -200,7 +221,7 @@ class RankingData:
         cls,
         frame: Any,
         qid: str = "qid",
-        label: str = "label",
+        label: str | Sequence[str] = "label",
         features: Sequence[str] | None = None,
         weight: str | None = WEIGHT,
         position: str | None = POSITION,
@@ -213,7 +234,7 @@ class RankingData:
         frame
             A row a document; the documents of a query need not be adjacent.
         qid, label
-            Names of the columns with query ids and labels.
+            Names of the columns with query ids and labels; several labels, of which the first is y, are a list.
         features
             Names of the feature columns, numbers or categories; None means all others.
         weight
@@ -261,6 +282,10 @@ class RankingData:
         if _count(qid) != sum(part.n_queries for part in parts):
             raise ValueError("a query occurs in more than one of the data sets")
         optional = {name: joined(name) for name in ("query_weight", "comments", "position")}
+        named = [part.labels or {} for part in parts]
+        if any(list(each) != list(named[0]) for each in named):
+            raise ValueError(f"cannot join data with the labels {', '.join(named[0])} and data with others")
+        optional["labels"] = {name: np.concatenate([each[name] for each in named]) for name in named[0]} or None
         return cls(X, joined("y"), qid, feature_names=first.feature_names, categories=first.categories, **optional)
 
     def grouped(self) -> RankingData:
@@ -304,6 +329,7 @@ class RankingData:
 
     def _rows(self, rows: IntArray, weight: FloatArray | None) -> RankingData:
         kept = {name: None if (a := getattr(self, name)) is None else a[rows] for name in ("comments", "position")}
+        kept["labels"] = None if self.labels is None else {name: each[rows] for name, each in self.labels.items()}
         return replace(self, X=self.X[rows], y=self.y[rows], qid=self.qid[rows], query_weight=weight, **kept)
 
     def split(self, *shares: float, seed: int | None = 0) -> tuple[RankingData, ...]:

@@ -16,6 +16,7 @@ from boostlist.datasets import RankingData
 from boostlist.datasets.documents import document_ids
 from boostlist.evaluation.contenders import Guest, Trained
 from boostlist.metrics import Metric
+from boostlist.ranking_estimator import RankingEstimator
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +25,7 @@ class Estimator(Guest):
 
     It is cloned for every training. ``fit`` is given the queries if it has a parameter for them: ``qid``, ``group_id``
     (CatBoost), or ``group``, the sizes (LightGBM); or if it routes ``qid`` (scikit-learn's metadata routing).
+    Rankers of boostlist, also as the last step of a pipeline, get all labels of the data, others the first.
     """
 
     estimator: Any
@@ -44,7 +46,9 @@ class Estimator(Guest):
         parameters = {name: value for name, value in setting.items() if name != "features"}
         if parameters:
             estimator.set_params(**parameters)
-        estimator.fit(train.X, train.y, **_query_argument(estimator, train))
+        last = getattr(estimator, "_final_estimator", estimator)  # of a pipeline
+        labels = train.targets if isinstance(last, RankingEstimator) else train.y
+        estimator.fit(train.X, labels, **_query_argument(estimator, train))
         return Trained(lambda data: np.asarray(estimator.predict(data.X), np.float64), estimator)
 
 

@@ -142,9 +142,9 @@ class Model:
         estimator = self.make(parameters, seed)
         options: dict[str, Any] = {}
         if self.stops:
-            options = {"eval_set": [(vali.X, vali.y, vali.qid)], "eval_metric": metric}
+            options = {"eval_set": [(vali.X, vali.targets, vali.qid)], "eval_metric": metric}
             options["early_stopping_rounds"] = setting.get("early_stopping_rounds")
-        estimator.fit(train.X, train.y, qid=train.qid, **options)
+        estimator.fit(train.X, train.targets, qid=train.qid, **options)
         trained_on = getattr(estimator, "objective_", getattr(estimator, str(FAMILIES[self.family].loss), ""))
         return Trained(
             scores=lambda data: estimator.predict(data.X),

@@ -198,7 +198,8 @@ def digest(parts: Any, more: str = "") -> str:
     """Return sixteen hexadecimal digits that are other for other data."""
     found = hashlib.sha256(more.encode())
     for data in parts:
-        for array in (dense(data).X, data.y, np.asarray(data.qid).astype(str)):
+        labels = [] if data.labels is None else [np.array(list(data.labels)), *data.labels.values()]
+        for array in (dense(data).X, data.y, np.asarray(data.qid).astype(str), *labels):
             found.update(f"{array.shape} {array.dtype}".encode())
             found.update(np.ascontiguousarray(array).data)
     return found.hexdigest()[:16]

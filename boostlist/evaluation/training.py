@@ -21,6 +21,7 @@ from boostlist.evaluation.guests import Column
 from boostlist.evaluation.sources import Source, cached_fold
 from boostlist.evaluation.storage import Result, file_stem
 from boostlist.files import write
+from boostlist.metrics import Metric
 from boostlist.metrics import get as get_metric
 
 CURVE = tuple(f"ndcg@{k}" for k in range(1, 11))
@@ -137,7 +138,7 @@ class Trainer:
         ranked = time.process_time()
         vali_scores = _checked_scores(trained.scores(vali), vali)
         seconds = time.perf_counter() - started
-        metrics = {name: get_metric(name).up_to(task.largest) for name in self.metrics}
+        metrics = {name: _scaled(get_metric(name), task, shown) for name in self.metrics}
         if self.models is not None and trained.estimator is not None:
             save_model(trained.estimator, self.models, task)
         return Result(
@@ -160,7 +161,8 @@ class Trainer:
         )
 
     def _fitted(self, task: Task, setting: Mapping[str, Any], train: RankingData, vali: RankingData) -> Trained:
-        return task.model.fit(setting, train, vali, get_metric(self.select).up_to(task.largest), self.seed)
+        metric = _scaled(get_metric(self.select), task, cached_fold(self.source, task.fold))
+        return task.model.fit(setting, train, vali, metric, self.seed)
 
     def _warm_up(self, task: Task, train: RankingData) -> None:
         """Compile the model's loops on a few queries, so that compilation is in no measured time."""
@@ -174,6 +176,14 @@ class Trainer:
             return
         finally:
             self._warm.add(task.model.name)
+
+
+def _scaled(metric: Metric, task: Task, fold: Fold) -> Metric:
+    """Return a metric for grades up to the largest of its label."""
+    if metric.label is None:
+        return metric.up_to(task.largest)
+    parts = (fold.train, fold.vali, fold.test)
+    return metric.up_to(max(float(part.queries.labelled(metric.label).labels.max()) for part in parts))
 
 
 def _check_features(train: RankingData) -> None:

@@ -362,3 +362,30 @@ class TestNormalization:
             data.normalize("minmax")
         with pytest.raises(ValueError, match="fit has 1 features"):
             data.normalize("zscore", fit=RankingData([[1.0]], [1], [1]))
+
+
+def test_several_labels_go_with_their_rows():
+    named = {"click": [1.0, 0, 2, 0, 1], "purchase": [0.0, 1, 0, 0, 3]}
+    data = RankingData(np.arange(5.0)[:, None], named, [7, 8, 7, 9, 9]).grouped()
+    assert data.y.tolist() == [1, 2, 0, 0, 1]
+    assert data.labels["purchase"].tolist() == [0, 0, 1, 0, 3]
+    assert data.queries.labelled("purchase").labels.tolist() == [0, 0, 1, 0, 3]
+    some = data.select([2, 0])
+    assert some.labels["purchase"].tolist() == [0, 3, 0, 0]
+    assert RankingData.concat([data.select([0]), data.select([2])]).labels["purchase"].tolist() == [0, 0, 0, 3]
+    assert data.normalize("zscore").targets["purchase"].tolist() == [0, 0, 1, 0, 3]
+    again = RankingData.from_frame(data.to_frame(), label=["click", "purchase"])
+    assert again.n_features == 1
+    assert again.labels["purchase"].tolist() == [0, 0, 1, 0, 3]
+    assert RankingData(data.X, data.y, data.qid).targets.tolist() == data.y.tolist()
+
+
+def test_labels_that_do_not_fit():
+    X, qid = np.zeros((3, 1)), [1, 1, 2]
+    with pytest.raises(ValueError, match=r"labels\['b'\] has shape \(2,\) but X has 3 rows"):
+        RankingData(X, {"a": [0, 1, 0], "b": [0, 1]}, qid)
+    one = RankingData(X, {"a": [0, 1, 0], "b": [0, 1, 1]}, qid)
+    with pytest.raises(ValueError, match="y is not the first of the labels"):
+        replace(one, y=[1, 1, 1])
+    with pytest.raises(ValueError, match="cannot join data with the labels a, b and data with others"):
+        RankingData.concat([one, RankingData(X, [0, 1, 0], [3, 3, 4])])

@@ -15,12 +15,14 @@ from scipy import stats
 from sklearn.linear_model import LinearRegression, Ridge
 
 import boostlist
+from boostlist import LinearRanker
 from boostlist.datasets import Fold, RankingData, make_ranking, write_letor
 from boostlist.evaluation.comparison import Comparison, make_plan
 from boostlist.evaluation.lineup import contenders
 from boostlist.evaluation.sources import make_source
 from boostlist.evaluation.summary import summarize
 from boostlist.evaluation.training import Failure, Trainer, features
+from boostlist.losses import ListMLE
 from boostlist.metrics import get
 from tests.evaluation.made_up import made_up
 
@@ -283,6 +285,35 @@ def test_err_has_the_scale_of_all_folds(data, threads):
     assert low_parts[4].y.max() < top
     expected = get("err", max_grade=top).per_query(folds[0].test.X[:, 0], folds[0].test.queries)
     np.testing.assert_allclose(queries.loc[queries["fold"] == 1, "err"], expected)
+
+
+def test_several_labels(data, threads, tmp_path):
+    named = {"click": data.y, "purchase": (data.X[:, 1] > np.median(data.X[:, 1])) / 2}
+    both = RankingData(data.X, named, data.qid)
+    loss = ListMLE(label="click") + ListMLE(label="purchase")
+    found = boostlist.compare(
+        both,
+        [
+            {"both": LinearRanker(loss), "ridge": Ridge()},
+            "linear:listmle?label=purchase",
+            "lightgbm:pairwise_logistic?label=purchase&n_estimators=3",
+        ],
+        **QUICK | {"metrics": ["ndcg@5:purchase", "err:purchase", "ndcg@5:click", "ndcg@5"]},
+        baseline="ridge",
+    )
+    table = found.table().set_index("model")
+    assert len(table) == 4
+    np.testing.assert_array_equal(table["ndcg@5"], table["ndcg@5:click"])
+    bought = table["ndcg@5:purchase"]
+    assert bought["linear:listmle?label=purchase"] > bought["both"] > bought["ridge"]
+    part = found.summary.plan.source.load(1)
+    assert list(part.test.labels) == ["click", "purchase"]
+    alone = LinearRanker(loss).fit(part.train.X, part.train.targets, part.train.qid).predict(part.test.X)
+    queries = found.per_query()
+    rows = (queries["fold"] == 1) & (queries["model"] == "both")
+    expected = get("err:purchase", max_grade=0.5).per_query(alone, part.test.queries)
+    np.testing.assert_allclose(queries.loc[rows, "err:purchase"], expected)
+    assert found.report(tmp_path / "report.html").exists()
 
 
 def test_a_query_tested_twice_counts_once(data, threads):
