@@ -159,6 +159,17 @@ def test_bins_hold_every_query_once(outcome):
     assert [each.label for each in summary.by_grade()] == ["highest grade 0", "highest grade 1", "highest grade 2"]
 
 
+def test_many_grades_are_cut_into_quarters(outcome, monkeypatch):
+    summary = summarize(outcome)
+    best = np.random.default_rng(0).permutation(41).astype(float)
+    monkeypatch.setattr(type(summary), "fact", lambda self, name: {"best": best}[name])
+    bins = summary.by_grade()
+    assert [each.label for each in bins] == [
+        f"{a}–{b} highest label" for a, b in ((0, 10), (11, 20), (21, 30), (31, 40))
+    ]
+    assert [sorted(best[each.rows])[0] for each in bins] == [0, 11, 21, 31]
+
+
 def test_wins_and_losses():
     assert wins_losses(np.array([0.5, 0.5, 0.1, 0.3]), np.array([0.4, 0.5 + 1e-7, 0.2, 0.1])) == (2, 1)
 
