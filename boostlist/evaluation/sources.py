@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from boostlist.checks import warn
 from boostlist.datasets import Fold, RankingData, load_letor
 from boostlist.datasets.folds import PARTS, deal, refuse_few_queries, rotation
 from boostlist.evaluation.folds import find_source
@@ -158,6 +159,8 @@ def make_source(
     if hasattr(whole, "columns"):
         whole = RankingData.from_frame(whole)
     if isinstance(whole, RankingData):
+        if whole.position is not None:
+            warn("compare takes labels at face value: the positions of the data are not used; see docs/clicks.md")
         return Rotation(whole, name, _chosen(tuple(range(1, PARTS * repeats + 1)), folds, name), seed)
     if repeats > 1:
         raise ValueError("the folds are given, and cannot be repeated: repeats need one file, or data that is not cut")
