@@ -1,9 +1,12 @@
 """What the defaults rest on: mean test NDCG@10 by loss, extra_trees, panel of an ensemble, and what else was tried.
 
-The protocol of benchmarks/quality.py, but for the choice: every figure is the mean over num_leaves 7 and 15, which is
-steadier than the figure of the better one, with one seed; a sum has members of both sizes. Besides the real sets there
-are two made ones: "web" (180 queries of about 120 documents, 136 features) and "answers" (600 lists
-with one right answer).
+The protocol of benchmarks/quality.py, but for the choice, with one seed. Where a title says nothing of leaves, figures
+are means over num_leaves 7 and 15, which is steadier than the figure of the better one.
+Besides the real sets and the sample there are two made ones: "web" (180 queries of about 120 documents, 136 features)
+and "answers" (600 lists with one right answer).
+
+The last column is the difference to the first row: the mean over the sets, and its standard error over queries, paired.
+OHSUMED25 has OHSUMED's queries and takes no part in it.
 
     python benchmarks/defaults.py --results FOLDER [--data FOLDER] [--sets OHSUMED MQ2008 web] [--tables Ties Objective]
 
@@ -14,13 +17,17 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from study import MADE, Study
 
 import boostlist
 
-SETS = ("OHSUMED", "MQ2008", "MQ2007", *MADE)
+SETS = ("OHSUMED", "OHSUMED25", "MQ2008", "MQ2007", *MADE, "sample")
+POOLED = tuple(name for name in SETS if name != "OHSUMED25")
 LEAVES = (7, 15)
 FOUR = ("pairwise_logistic", "wub", "cs_listmle", "listmle")
 OTHERS = (
@@ -37,51 +44,16 @@ PLAIN, EXTRA = False, True
 
 Member = tuple[str, int, bool]
 """Objective, leaves, extra_trees."""
+Row = Callable[[Study, str], Any]
+"""Test NDCG@10 by query, given the study and the name of a set."""
 
 
 def sizes(objective: str, extra_trees: bool = PLAIN) -> list[Member]:
     return [(objective, leaves, extra_trees) for leaves in LEAVES]
 
 
-def panel(losses: tuple[str, ...], *trees: tuple[int, bool]) -> list[Member]:
+def panel(losses: Iterable[str], *trees: tuple[int, bool]) -> list[Member]:
     return [(loss, leaves, extra_trees) for loss in losses for leaves, extra_trees in trees]
-
-
-ALONE: dict[str, dict[str, list[Member]]] = {
-    "Objective": {
-        f"{name}{', extra_trees' * extra_trees}": sizes(name, extra_trees)
-        for name in (*FOUR, "lambdarank")
-        for extra_trees in (PLAIN, EXTRA)
-    },
-    "More objectives": {
-        f"{name}{', extra_trees' * extra_trees}": sizes(name, extra_trees)
-        for name in OTHERS
-        for extra_trees in (PLAIN, EXTRA)
-    },
-    "Pointwise term": {
-        f"{name}, {share:g}": sizes(f"{name}?pointwise={share:g}")
-        for name in ("wub", "cs_listmle", "listmle", "pairwise_logistic")
-        for share in (0.0, 0.3, 1.0)
-    },
-    "min_child_weight": {f"{weight:g}": sizes(f"cs_listmle?min_child_weight={weight:g}") for weight in (5, 20, 60)},
-    "Ties (listmle)": {rule: sizes(f"listmle?ties={rule}") for rule in ("breslow", "order")},
-    "pcf of cs_rglist (15 leaves, extra_trees)": {
-        f"{pcf:g}": [(f"cs_rglist?pcf={pcf:g}", 15, EXTRA)] for pcf in (1.0, 1.3, 1.732, 3.0)
-    },
-}
-TOGETHER: dict[str, dict[str, list[Member]]] = {
-    "Sums": {
-        "four losses, 7 and 15 leaves": panel(FOUR, (7, PLAIN), (15, PLAIN)),
-        "the same, extra_trees": panel(FOUR, (7, EXTRA), (15, EXTRA)),
-        "four losses, 15 leaves, and 7 leaves with extra_trees": panel(FOUR, (15, PLAIN), (7, EXTRA)),
-        "four losses, 7 leaves, and 15 leaves with extra_trees": panel(FOUR, (7, PLAIN), (15, EXTRA)),
-        "four losses, 7 leaves": panel(FOUR, (7, PLAIN)),
-        "without listmle": panel(("wub", "cs_listmle", "pairwise_logistic"), (15, PLAIN), (7, EXTRA)),
-        "all four trees of cs_listmle": [*sizes("cs_listmle"), *sizes("cs_listmle", EXTRA)],
-        "all four trees of wub": [*sizes("wub"), *sizes("wub", EXTRA)],
-        "all four trees of lambdarank": [*sizes("lambdarank"), *sizes("lambdarank", EXTRA)],
-    },
-}
 
 
 def training(member: Member) -> tuple[str, dict[str, object], int]:
@@ -90,13 +62,87 @@ def training(member: Member) -> tuple[str, dict[str, object], int]:
     return f"lightgbm:{objective}", {"num_leaves": leaves, "extra_trees": extra_trees}, 0
 
 
-def mean_alone(study: Study, name: str, members: list[Member]) -> float:
-    each = [study.single(name, model, [setting], [seed]) for model, setting, seed in map(training, members)]
-    return float(sum(values.mean() for values in each) / len(each))
+def alone(members: list[Member]) -> Row:
+    """Return the mean over members."""
+
+    def values(study: Study, name: str) -> Any:
+        each = [study.single(name, model, [setting], [seed]) for model, setting, seed in map(training, members)]
+        return np.mean(each, axis=0)
+
+    return values
 
 
-def mean_together(study: Study, name: str, members: list[Member]) -> float:
-    return float(study.sum(name, map(training, members)).mean())
+def together(members: list[Member], fitted: bool = False) -> Row:
+    """Return the members' sum, with weights that are fitted to the validation part or without."""
+    return lambda study, name: study.sum(name, map(training, members), fitted=fitted)
+
+
+DEFAULT = panel(FOUR, (15, PLAIN), (31, EXTRA))
+TABLES: dict[str, dict[str, Row]] = {
+    "Objective (15 leaves)": {
+        f"{name}{', extra_trees' * extra_trees}": alone([(name, 15, extra_trees)])
+        for name in (*FOUR, "lambdarank")
+        for extra_trees in (PLAIN, EXTRA)
+    },
+    "More objectives": {
+        f"{name}{', extra_trees' * extra_trees}": alone(sizes(name, extra_trees))
+        for name in OTHERS
+        for extra_trees in (PLAIN, EXTRA)
+    },
+    "Pointwise term": {
+        f"{name}, {share:g}": alone(sizes(f"{name}?pointwise={share:g}"))
+        for name in ("wub", "cs_listmle", "listmle", "pairwise_logistic")
+        for share in (0.0, 0.3, 1.0)
+    },
+    "min_child_weight": {
+        f"{weight:g}": alone(sizes(f"cs_listmle?min_child_weight={weight:g}")) for weight in (5, 20, 60)
+    },
+    "Ties (listmle)": {rule: alone(sizes(f"listmle?ties={rule}")) for rule in ("breslow", "order")},
+    "Trees (pairwise_logistic, 15 leaves, extra_trees)": {
+        label: alone([(f"pairwise_logistic?{options}", 15, EXTRA)])
+        for label, options in {
+            "as by default": "max_bin=255",
+            "half of the features a tree": "colsample_bytree=0.5",
+            "60 % of the queries a round": "subsample_queries=0.6",
+            "learning_rate 0.025, 1,000 rounds": "learning_rate=0.025&n_estimators=1000&early_stopping_rounds=100",
+            "reg_lambda 10": "reg_lambda=10",
+            "min_child_weight 60": "min_child_weight=60",
+            "pairs divided by the ideal DCG": "normalize=dcg",
+        }.items()
+    },
+    "Leaves (extra_trees)": {
+        f"{name}, {leaves}": alone([(name, leaves, EXTRA)])
+        for name in ("pairwise_logistic", "wub", "lambdarank")
+        for leaves in (15, 7, 31)
+    },
+    "pcf of cs_rglist (15 leaves, extra_trees)": {
+        f"{pcf:g}": alone([(f"cs_rglist?pcf={pcf:g}", 15, EXTRA)]) for pcf in (1.0, 1.3, 1.732, 3.0)
+    },
+    "Shapes (sum of four losses)": {
+        "15 leaves, and 31 leaves with extra_trees": together(DEFAULT),
+        "15 leaves, and 7 leaves with extra_trees": together(panel(FOUR, (15, PLAIN), (7, EXTRA))),
+        "15 leaves, and 15 leaves with extra_trees": together(panel(FOUR, (15, PLAIN), (15, EXTRA))),
+        "15 and 31 leaves, both with extra_trees": together(panel(FOUR, (15, EXTRA), (31, EXTRA))),
+        "7 and 15 leaves, both with extra_trees": together(panel(FOUR, (7, EXTRA), (15, EXTRA))),
+        "31 leaves with extra_trees": together(panel(FOUR, (31, EXTRA))),
+        **{f"without {loss}": together([member for member in DEFAULT if member[0] != loss]) for loss in FOUR},
+    },
+    "Weights": {"uniform, as by default": together(DEFAULT), "fitted": together(DEFAULT, fitted=True)},
+    "Features (sum of four losses, 15 leaves, and 7 leaves with extra_trees)": {
+        f"{label} a tree": together(panel([loss + options for loss in FOUR], (15, PLAIN), (7, EXTRA)))
+        for label, options in {"all of them": "", "half of them": "?colsample_bytree=0.5"}.items()
+    },
+}
+
+
+def difference(values: list[Any], base: list[Any]) -> str:
+    """Return the mean over sets of the difference, and its standard error."""
+    differences = [a - b for a, b in zip(values, base, strict=True)]
+    if not differences:
+        return ""
+    mean = np.mean([d.mean() for d in differences])
+    error = np.sqrt(np.sum([d.var() / len(d) for d in differences])) / len(differences)
+    return f"{mean:+.4f} ({error:.4f})".replace("0.", ".") if error else ""
 
 
 def main() -> None:
@@ -109,15 +155,16 @@ def main() -> None:
     boostlist.set_threads(1)
     study = Study(options.results, None if options.data is None else Path(options.data))
     sets = [name for name in options.sets if study.has(name)]
-    for tables, mean in ((ALONE, mean_alone), (TOGETHER, mean_together)):
-        for title, rows in tables.items():
-            if options.tables and not title.startswith(tuple(options.tables)):
-                continue
-            figures = {name: [mean(study, name, members) for members in rows.values()] for name in sets}
-            print(f"\n## {title}\n\n| | {' | '.join(sets)} |\n|{' --- |' * (len(sets) + 1)}")
-            for i, label in enumerate(rows):
-                cells = " | ".join(f"{figures[name][i]:.4f}".lstrip("0") for name in sets)
-                print(f"| {label} | {cells} |", flush=True)
+    pooled = [name for name in sets if name in POOLED]
+    for title, rows in TABLES.items():
+        if options.tables and not title.startswith(tuple(options.tables)):
+            continue
+        by_set = {name: [values(study, name) for values in rows.values()] for name in sets}
+        print(f"\n## {title}\n\n| | {' | '.join(sets)} | difference |\n|{' --- |' * (len(sets) + 2)}")
+        for i, label in enumerate(rows):
+            cells = " | ".join(f"{by_set[name][i].mean():.4f}".lstrip("0") for name in sets)
+            last = difference(*([by_set[name][j] for name in pooled] for j in (i, 0)))
+            print(f"| {label} | {cells} | {last} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,17 +2,19 @@
 
 Five folds, learning rate 0.05, at most 500 rounds, early stopping after 50 on validation NDCG@10. A single model is
 chosen on validation: 7, 15 or 31 leaves (CatBoost: depth 3, 4 or 6), splits drawn at random or not (LightGBM:
-extra_trees; XGBoost: half of the features at a split or all). The first seed chooses; figures are means over three
-seeds, for CatBoost, which takes ten times as long, of one. Other parameters are `TreeRanker`'s defaults, which for a
-host's own objective are the host's. A bag is the sum of 8 models in units of their spread: 7 and 15 leaves, each with
-extra_trees and four seeds; it costs what `EnsembleRanker()` does. `TreeRanker()` and `EnsembleRanker()` choose nothing
-but their number of rounds. The members of the latter are trained one by one, to be stored and shared with defaults.py.
+extra_trees; XGBoost: half of the features at a split or all) and, with `--rates`, the learning rate. The first seed
+chooses; figures are means over three seeds, for CatBoost, which takes ten times as long, of one. Other parameters are
+`TreeRanker`'s defaults, which for a host's own objective are the host's. A bag is the sum of 8 models in units of their
+spread, as many as `EnsembleRanker()` has: of LightGBM 7 and 15 leaves, each with extra_trees and four seeds; of
+CatBoost depth 4 and 6, four seeds. `TreeRanker()` and `EnsembleRanker()` choose nothing but their number of rounds. The
+members of the latter are trained one by one, to be stored and shared with defaults.py.
 
 NDCG has gain 2^y - 1, a query without relevant documents scores 0, ties are in row order. Intervals are bootstrap
 intervals of the mean over queries; p-values are of Fisher's randomization test over the queries of all real sets
 together (OHSUMED25 has OHSUMED's queries and takes no part), with Holm's correction for the number of rivals.
 
     python benchmarks/quality.py --results FOLDER [--data FOLDER] [--sets OHSUMED MQ2008 MQ2007 OHSUMED25 sample]
+        [--models lightgbm:lambdarank bag TreeRanker EnsembleRanker] [--rates 0.05 0.1] [--seeds 3]
 
 `--data` (or the variable BOOSTLIST_DATA) is the folder that holds the real sets. Every training is stored under
 `--results` when it ends; the same command goes on from there.
@@ -28,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from study import Setting, Study
+from study import RATE, Setting, Study
 
 import boostlist
 from boostlist.ensemble import default_members
@@ -56,7 +58,10 @@ GRIDS = {
     # Far slower than the others, so without a choice: the depth with the best test figures on the two small sets.
     "catboost:YetiRank:mode=NDCG": grid(depth=(4,)),
 }
-BAG = grid(num_leaves=(7, 15), extra_trees=(True,))
+BAGS = {
+    "lightgbm:lambdarank": grid(num_leaves=(7, 15), extra_trees=(True,)),
+    "catboost:YetiRank": grid(depth=(4, 6)),
+}
 SINGLE = (
     "lightgbm:lambdarank",
     "lightgbm:rank_xendcg",
@@ -65,33 +70,35 @@ SINGLE = (
     "catboost:YetiRank",
     "catboost:YetiRank:mode=NDCG",
 )
-BAGGED = ("lightgbm:lambdarank",)
 
 
-def rivals() -> dict[str, Contender]:
+def rivals(rates: Sequence[float], n_seeds: int) -> dict[str, Contender]:
     """Return what boostlist's defaults are measured against: single models and bags of equal cost."""
 
     def single(model: str) -> Contender:
         family = model.partition(":")[0]
-        return lambda study, name: study.single(name, model, GRIDS.get(model, GRIDS[family]), SEEDS[family])
+        sizes = GRIDS.get(model, GRIDS[family])
+        settings = [size if rate == RATE else {**size, "learning_rate": rate} for rate in rates for size in sizes]
+        return lambda study, name: study.single(name, model, settings, SEEDS[family][:n_seeds])
 
-    def bag(model: str) -> Contender:
-        return lambda study, name: study.sum(name, [(model, setting, seed) for setting in BAG for seed in BAG_SEEDS])
+    def bag(model: str, settings: list[Setting]) -> Contender:
+        return lambda study, name: study.sum(name, [(model, each, seed) for each in settings for seed in BAG_SEEDS])
 
-    return {model: single(model) for model in SINGLE} | {f"bag of {model}": bag(model) for model in BAGGED}
+    return {model: single(model) for model in SINGLE} | {f"bag of {model}": bag(model, g) for model, g in BAGS.items()}
 
 
-def ours() -> dict[str, Contender]:
+def ours(n_seeds: int) -> dict[str, Contender]:
     """Return boostlist's defaults."""
+    seeds = SEEDS["lightgbm"][:n_seeds]
     model, setting = training(boostlist.TreeRanker())
     members = [training(member) for _, member in default_members()]
 
     def ensemble(study: Study, name: str) -> Any:
-        sums = [study.sum(name, [(*member, seed) for member in members]) for seed in SEEDS["lightgbm"]]
+        sums = [study.sum(name, [(*member, seed) for member in members]) for seed in seeds]
         return np.mean(sums, axis=0)
 
     return {
-        "TreeRanker()": lambda study, name: study.single(name, model, [setting], SEEDS["lightgbm"]),
+        "TreeRanker()": lambda study, name: study.single(name, model, [setting], seeds),
         "EnsembleRanker()": ensemble,
     }
 
@@ -134,20 +141,23 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=os.environ.get("BOOSTLIST_DATA"))
     parser.add_argument("--sets", nargs="+", default=list(SETS))
     parser.add_argument("--models", nargs="+", help="beginnings of the models to train and show; all by default")
+    parser.add_argument("--rates", nargs="+", type=float, default=[RATE], help="what single rivals choose from")
+    parser.add_argument("--seeds", type=int, default=3, help="how many seeds figures are means over, at most 3")
     options = parser.parse_args()
     boostlist.set_threads(1)
     study = Study(options.results, None if options.data is None else Path(options.data))
     sets = [name for name in options.sets if study.has(name)]
+    defaults = ours(options.seeds)
     models = {
         label: model
-        for label, model in (rivals() | ours()).items()
+        for label, model in (rivals(options.rates, options.seeds) | defaults).items()
         if not options.models or label.startswith(tuple(options.models))
     }
     by_set = {name: {label: model(study, name) for label, model in models.items()} for name in sets}
     values = {label: {name: by_set[name][label] for name in sets} for label in models}
     print_means(values, sets)
     pooled = [name for name in sets if name in POOLED]
-    for label in ours():
+    for label in defaults:
         if pooled and label in values:
             print_differences(values, pooled, label)
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from boostlist import metrics
 from boostlist.datasets import Fold, RankingData, load_folds, make_ranking, sample_folder
+from boostlist.ensemble.weights import fitted_weights
 from boostlist.evaluation.panel import parse
 from boostlist.evaluation.training import features
 from boostlist.files import write
@@ -96,13 +97,18 @@ class Study:
             axis=0,
         )
 
-    def sum(self, name: str, members: Iterable[tuple[str, Setting, int]]) -> Any:
-        """Return test NDCG@10 by query of a sum of members, each in units of its spread on the validation part."""
+    def sum(self, name: str, members: Iterable[tuple[str, Setting, int]], *, fitted: bool = False) -> Any:
+        """Return test NDCG@10 by query of a sum of members, each in units of its spread on the validation part.
+
+        Weights are uniform, or fitted to the validation part as `EnsembleRanker` does.
+        """
 
         def added(k: int) -> Any:
             queries = self.folds(name)[k].vali.queries
             each = [self.trained(name, *member, k) for member in members]
-            return np.sum([t.test / spread for t in each if (spread := _spread(t.vali, queries)) > 0], axis=0)
+            units = [(t, unit) for t in each if (unit := _spread(t.vali, queries)) > 0]
+            vali, test = (np.column_stack([getattr(t, part) / unit for t, unit in units]) for part in ("vali", "test"))
+            return test @ fitted_weights(vali, queries) if fitted else test.sum(axis=1)
 
         members = list(members)
         return self.per_query(name, added)

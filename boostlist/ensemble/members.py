@@ -6,32 +6,33 @@ import inspect
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from boostlist.boosters.hosts import Backend
 from boostlist.boosters.tree_ranker import TreeRanker
-
-if TYPE_CHECKING:
-    from boostlist.boosters.hosts import Backend
+from boostlist.checks import check_choice
 
 _SEEDS = 2**31 - 1
 
-PANEL: tuple[tuple[str, ...], dict[str, dict[str, Any]]] = (
-    ("wub", "cs_listmle", "listmle", "pairwise_logistic"),
-    {"15": {"num_leaves": 15, "extra_trees": False}, "7_extra": {"num_leaves": 7, "extra_trees": True}},
-)
-"""Losses and shapes of trees of the default panel, each with each: their errors differ."""
+LOSSES = ("wub", "cs_listmle", "listmle", "pairwise_logistic")
+"""Losses of the default panel: their errors differ."""
+SHAPES: dict[Backend, dict[str, dict[str, Any]]] = {
+    "lightgbm": {"15": {"num_leaves": 15, "extra_trees": False}, "31_extra": {"num_leaves": 31, "extra_trees": True}},
+    "xgboost": {"15": {"num_leaves": 15}, "7": {"num_leaves": 7}},
+}
+"""Trees of the default panel by host, two for each loss."""
 
 
 def default_members(backend: Backend = "lightgbm", **parameters: Any) -> list[tuple[str, Any]]:
-    """Return the default panel, by name: on each of four losses, trees of 15 leaves, and of 7 with random thresholds.
+    """Return the default panel, by name: on each of four losses, trees of 15 leaves, and of 31 with random thresholds.
 
     Parameters
     ----------
     backend
-        Host of all members. XGBoost has no random thresholds (``extra_trees``); its small trees are plain.
+        Host of all members. XGBoost has no random thresholds (``extra_trees``): there, trees of 15 and of 7 leaves.
     **parameters
         Further parameters of each `TreeRanker`.
 
@@ -39,17 +40,13 @@ def default_members(backend: Backend = "lightgbm", **parameters: Any) -> list[tu
     --------
     >>> from boostlist.ensemble import default_members
     >>> [name for name, member in default_members()][:3]
-    ['wub_15', 'wub_7_extra', 'cs_listmle_15']
+    ['wub_15', 'wub_31_extra', 'cs_listmle_15']
     """
-    losses, shapes = PANEL
-    known = {"num_leaves", "extra_trees"} if backend == "lightgbm" else {"num_leaves"}
+    check_choice("backend", backend, Backend)
     return [
-        (
-            f"{loss}_{name}" if shape.keys() <= known else f"{loss}_{shape['num_leaves']}",
-            TreeRanker(loss, backend=backend, **{key: shape[key] for key in known & shape.keys()}, **parameters),
-        )
-        for loss in losses
-        for name, shape in shapes.items()
+        (f"{loss}_{name}", TreeRanker(loss, **({"backend": backend} | shape | parameters)))
+        for loss in LOSSES
+        for name, shape in SHAPES[backend].items()
     ]
 
 

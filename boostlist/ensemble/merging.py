@@ -31,7 +31,7 @@ def _check(part: Part, first: Part) -> None:
     if not isinstance(estimator, TreeRanker):
         raise ValueError(
             f"member {part.name!r} is no TreeRanker but a {type(estimator).__name__}; only trees can be merged. "
-            "EnsembleRanker.save writes any ensemble"
+            "EnsembleRanker.save writes ensembles of any rankers of boostlist"
         )
     if estimator.backend != first.estimator.backend:
         raise ValueError(

@@ -271,11 +271,13 @@ def test_the_default_panel_has_more_rounds_where_boosting_may_stop(n_bags, eval_
 
 def test_names_of_the_default_panel():
     """XGBoost has no random thresholds, and the names say so."""
-    assert [name for name, _ in default_members()][:3] == ["wub_15", "wub_7_extra", "cs_listmle_15"]
+    assert [name for name, _ in default_members()][:3] == ["wub_15", "wub_31_extra", "cs_listmle_15"]
     (first, a), (second, b), *_ = default_members(backend="xgboost", n_estimators=3)
     assert (first, second) == ("wub_15", "wub_7")
     assert isinstance(a, TreeRanker)
     assert (a.backend, a.n_estimators, a.num_leaves, b.num_leaves, b.extra_trees) == ("xgboost", 3, 15, 7, None)
+    with pytest.raises(ValueError, match="backend must be one of 'lightgbm', 'xgboost', got 'catboost'"):
+        default_members("catboost")
 
 
 @pytest.mark.parametrize(
