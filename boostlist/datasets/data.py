@@ -12,6 +12,7 @@ import numpy as np
 from boostlist._typing import AnyArray, FloatArray, IntArray
 from boostlist.arrays import frozen
 from boostlist.datasets._frames import DOCID, POSITION, WEIGHT, Categories, check_categories, make_frame, read_frame
+from boostlist.datasets.description import Description
 from boostlist.datasets.normalization import Method, normalized
 from boostlist.frames import columns_of
 from boostlist.positions import Positions
@@ -394,44 +395,6 @@ class RankingData:
             median_length=float(np.median(sizes)) if len(sizes) else 0.0,
             longest=int(sizes.max(initial=0)),
             empty_queries=int(np.sum(best <= 0)),
-        )
-
-
-@dataclass(frozen=True)
-class Description:
-    """What `RankingData.describe` finds; prints as a short table.
-
-    Attributes
-    ----------
-    documents, queries, features
-        Their numbers.
-    grades
-        Number of documents of each label.
-    shortest, median_length, longest
-        Documents in a query.
-    empty_queries
-        Number of queries without a relevant document (label > 0).
-    """
-
-    documents: int
-    queries: int
-    features: int
-    grades: Mapping[float, int]
-    shortest: int
-    median_length: float
-    longest: int
-    empty_queries: int
-
-    def __str__(self) -> str:
-        shown = list(self.grades.items())[:10]
-        grades = ", ".join(f"{grade:g}: {count:,} ({count / self.documents:.1%})" for grade, count in shown)
-        more = f", ... ({len(self.grades):,} different labels)" if len(self.grades) > len(shown) else ""
-        return (
-            f"documents      {self.documents:,}\n"
-            f"queries        {self.queries:,}, of which {self.empty_queries:,} without a relevant document\n"
-            f"features       {self.features:,}\n"
-            f"grades         {grades}{more}\n"
-            f"list length    {self.shortest:,} to {self.longest:,}, median {self.median_length:,g}"
         )
 
 
