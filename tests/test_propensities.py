@@ -8,6 +8,7 @@ import lightgbm as lgb
 import numpy as np
 import pandas as pd
 import pytest
+import xgboost as xgb
 
 from boostlist import KernelRanker, LinearRanker, Queries, TreeRanker
 from boostlist.datasets import estimate_propensities, make_ranking, simulate_clicks
@@ -104,6 +105,8 @@ def test_lgb_train(log):
     np.testing.assert_allclose(booster.predict(data.X), expected.predict(data.X), rtol=1e-5)
     again = lgb.train({**params, "objective": objective}, data.lgb_dataset(position=None), 3)
     np.testing.assert_array_equal(booster.predict(data.X), again.predict(data.X))
+    trees = xgb.train({"nthread": 1}, data.xgb_dmatrix(), 3, obj=objective)
+    assert trees.num_boosted_rounds() == 3
     other = lgb.train(
         {**params, "objective": with_propensity(CsListMLE(), log.propensity, clip=0.9)}, data.lgb_dataset(), 3
     )
