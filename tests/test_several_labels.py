@@ -10,10 +10,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.model_selection import GridSearchCV
 
 import boostlist
 from boostlist import EnsembleRanker, KernelRanker, LinearRanker, Queries, TreeRanker, metrics, objectives
 from boostlist.losses import CsListMLE, GroupPL, ListMLE, Mapped, PairwiseLogistic, Pointwise, Sum, WeightedPL, WpLL
+from boostlist.model_selection import QueryKFold
 from tests.boosters.rankers import PARAMS, TEST, TRAIN, both_hosts
 
 LOSS = CsListMLE(label="click") + 0.3 * WeightedPL(label="purchase")
@@ -82,6 +84,23 @@ def test_a_label_that_is_missing_is_named():
     for model in (TreeRanker(LOSS), LinearRanker(LOSS)):
         with pytest.raises(ValueError, match=r"y=\{'click': \.\.\., \.\.\.\}"):
             model.fit(TRAIN.X, TRAIN.y, TRAIN.qid)
+
+
+def test_a_label_that_data_for_evaluation_lacks_is_named():
+    with pytest.raises(ValueError, match=r"eval_set\[1\] has no label 'purchase', which eval_metric 'map:purchase'"):
+        TreeRanker(LOSS).fit(
+            TRAIN.X, labels(TRAIN), TRAIN.qid, eval_metric="map:purchase",
+            eval_set=[(TEST.X, labels(TEST), TEST.qid), (TEST.X, TEST.y, TEST.qid)],
+        )  # fmt: skip
+
+
+def test_a_search_cuts_a_frame_of_labels():
+    X = TRAIN.to_frame().drop(columns="label")
+    search = GridSearchCV(
+        LinearRanker(LOSS), {"C": [0.1, 10]}, scoring=metrics.get("ndcg@5:purchase").scorer(), cv=QueryKFold(2)
+    )
+    search.fit(X, pd.DataFrame(labels(TRAIN)))
+    assert np.isfinite(search.best_score_)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -262,6 +262,7 @@ class TreeRanker(FittedTrees):
         if early_stopping_rounds is not None and not valid:
             raise ValueError("early_stopping_rounds needs data to evaluate on: pass eval_set=[(X, y, qid)]")
         metrics = chosen_metrics(eval_metric, [lists.queries for lists in (train, *valid.values())])
+        _refuse_missing_labels(metrics, valid.values())
         tree = self.tree_parameters()
         objective = self.sampled_objective(tree.seed)
         bound = bind_logged(objective, self.pointwise, train, propensity, propensity_clip)
@@ -424,3 +425,14 @@ def chosen_metrics(eval_metric: str | Metric | Sequence[str | Metric], data: Seq
         return max((float(queries.labelled(label).labels.max(initial=0)) for queries in known), default=0.0)
 
     return [metric.up_to(y_max(metric.label)) for metric in get_all(eval_metric)]
+
+
+def _refuse_missing_labels(metrics: Sequence[Metric], valid: Iterable[Lists]) -> None:
+    """Raise a ValueError if a metric looks at a label that data for evaluation has not."""
+    for i, lists in enumerate(valid):
+        for metric in metrics:
+            if metric.label not in (None, *lists.queries.named):
+                raise ValueError(
+                    f"eval_set[{i}] has no label {metric.label!r}, which eval_metric {metric.name!r} looks at; give it "
+                    "labels by name too"
+                )
