@@ -11,9 +11,13 @@ import pytest
 import xgboost as xgb
 
 from boostlist import KernelRanker, LinearRanker, Queries, TreeRanker
+from boostlist.boosters import PositionBias, position_bias
+from boostlist.boosters.logged import Gathered
+from boostlist.boosters.position_bias import Debiased
 from boostlist.datasets import estimate_propensities, make_ranking, simulate_clicks
 from boostlist.losses import CsListMLE, ListMLE, PairwiseLogistic, registry
 from boostlist.objectives import with_propensity
+from boostlist.positions import Positions
 from boostlist.propensities import by_click
 
 SEEN, RELEVANCE = np.array([0.9, 0.5, 0.3]), np.array([0.2, 0.8, 0.5])
@@ -88,6 +92,21 @@ def test_true_propensities_leave_no_bias():
     freed = TreeRanker("cs_listmle", **settings)
     freed.fit(data.X, data.y, data.qid, position=data.position, propensity=log.propensity)
     assert np.ptp(freed.position_bias_) < 0.5 * np.ptp(naive.position_bias_)
+
+
+def test_lgb_train_with_positions(log):
+    data = log.data
+    params = {"verbose": -1, "num_leaves": 4, "num_threads": 1, "learning_rate": 0.1}
+    train = data.lgb_dataset()
+    objective = with_propensity(CsListMLE(), log.propensity)
+    booster = lgb.train({**params, "objective": objective}, train, 3)
+    queries, rows = by_click(data.queries, log.propensity)
+    gathered = Gathered(CsListMLE().objective().bind(queries), rows)
+    debiased = Debiased(gathered, Positions.of(data.position, len(data)), PositionBias())
+    expected = lgb.train({**params, "objective": lambda scores, _: debiased(scores)}, data.lgb_dataset(), 3)
+    np.testing.assert_allclose(booster.predict(data.X), expected.predict(data.X), rtol=1e-5)
+    np.testing.assert_allclose(position_bias(train), debiased.path[-1], rtol=1e-6)
+    assert np.abs(debiased.path[-1]).max() > 0.01
 
 
 def test_lgb_train(log):

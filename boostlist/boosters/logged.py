@@ -12,7 +12,7 @@ from boostlist.arrays import vector
 from boostlist.boosters.binding import bound_once, read_call
 from boostlist.boosters.defaults import bind_for_trees
 from boostlist.boosters.lists import Lists
-from boostlist.boosters.objective import BoundObjective, Objective, check_host
+from boostlist.boosters.objective import BoundObjective, Objective, answer, check_host
 from boostlist.boosters.position_bias import Debiased
 from boostlist.checks import warn
 from boostlist.losses.base import Loss
@@ -66,12 +66,13 @@ class PropensityObjective:
         """Return gradient and Hessian diagonal in float32, as the hosts store them."""
         call = read_call(a, b, weight, group)
 
-        def bind(lists: Lists) -> Gathered:
+        def bind(lists: Lists) -> tuple[Gathered, Positions | None]:
             check_host(self.objective.loss, call)
             clicks, rows = lists.by_click(self.propensity, self.clip)
-            return Gathered(self.objective.bind(clicks.queries, clicks.document_weight), rows)
+            return Gathered(self.objective.bind(clicks.queries, clicks.document_weight), rows), lists.position
 
-        return bound_once(call, (self.objective, self.clip, self.propensity.tobytes()), bind)(call.scores)
+        bound = bound_once(call, (self.objective, self.clip, self.propensity.tobytes()), bind)
+        return answer(call, *bound, self.objective)
 
 
 def with_propensity(loss: Loss | Objective, propensity: ArrayLike, clip: float) -> PropensityObjective:

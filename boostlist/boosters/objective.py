@@ -54,7 +54,7 @@ from boostlist._typing import AnyArray, FloatArray
 from boostlist.boosters.binding import Call, bound_once, is_instance, read_call
 from boostlist.boosters.finishing import finished
 from boostlist.boosters.lists import NO_WEIGHT, Lists
-from boostlist.boosters.position_bias import DEFAULT_RULE, Debiased, PositionBias, of_training
+from boostlist.boosters.position_bias import DEFAULT_RULE, Debiased, Gradients, PositionBias, of_training
 from boostlist.checks import check_choice, check_whole, warn
 from boostlist.losses.base import BoundLoss, Hessian, Loss
 from boostlist.losses.draws import key_of
@@ -125,11 +125,7 @@ class Objective:
     def __call__(self, a: Any, b: Any, weight: Any = None, group: Any = None) -> tuple[AnyArray, AnyArray]:
         """Return gradient and Hessian diagonal in float32, as the hosts store them."""
         call = read_call(a, b, weight, group)
-        bound, positions = self.bind_call(call)
-        if positions is None:
-            return bound(call.scores)
-        made = partial(Debiased, bound, positions, self.position_bias)
-        return of_training(call.owner, call.scores, (self, positions), made)(call.scores)
+        return answer(call, *self.bind_call(call), self)
 
     def bind_call(self, call: Call) -> tuple[BoundObjective, Positions | None]:
         """Bind the loss to what a host holds, once for each data set; return the positions of its documents too."""
@@ -232,6 +228,16 @@ class BoundObjective:
         chosen = np.zeros(queries.n_queries, np.bool_)
         chosen[rng.permutation(queries.n_queries)[: math.ceil(share * queries.n_queries)]] = True
         return np.repeat(chosen, queries.sizes)
+
+
+def answer(
+    call: Call, gradients: Gradients, positions: Positions | None, objective: Objective
+) -> tuple[AnyArray, AnyArray]:
+    """Return gradient and Hessian diagonal at the scores of a call, with biases of positions if there are any."""
+    if positions is None:
+        return gradients(call.scores)
+    made = partial(Debiased, gradients, positions, objective.position_bias)
+    return of_training(call.owner, call.scores, (objective, positions), made)(call.scores)
 
 
 def _least(s: float | FloatArray) -> FloatArray:
