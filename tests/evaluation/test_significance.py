@@ -48,6 +48,11 @@ def test_randomization_of_few_queries_tries_every_swap(alternative):
     assert significance.randomization(VISIT_1, VISIT_2, alternative=alternative) == pytest.approx(expected)
 
 
+def test_the_number_of_swaps_bounds_the_p_value():
+    a = np.linspace(0.5, 0.9, 30)
+    assert significance.randomization(a, a - 0.1, alternative="greater", resamples=99) == pytest.approx(0.01)
+
+
 def test_randomization_of_many_queries_samples_swaps():
     rng = np.random.default_rng(1)
     steps = rng.integers(-6, 9, 40)

@@ -176,3 +176,13 @@ def test_a_met_margin_costs_nothing():
 def test_parameters_are_checked(parameters, message):
     with pytest.raises(ValueError, match=message):
         GBRank(**parameters)
+
+
+@pytest.mark.parametrize(("weights", "normalize"), [("gain", "documents"), ("dcg", "documents"), ("uniform", "dcg")])
+def test_a_label_set_makes_shards_agree(weights, normalize):
+    whole, shard = Queries.from_sizes([0, 1, 0, 4], [2, 2]), Queries.from_sizes([0, 1], [2])
+    loss = PairwiseLogistic(weights=weights, normalize=normalize)
+    expected = loss.bind(whole).per_query(np.array([0.3, -0.1, 0.2, 0.5]))[0]
+    found = [each.bind(shard).per_query(np.array([0.3, -0.1]))[0] for each in (loss.with_grades((0, 1, 4)), loss)]
+    assert found[0] == pytest.approx(expected)
+    assert found[1] != pytest.approx(expected)
