@@ -27,6 +27,7 @@ import argparse
 import sys
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_matrix, hstack
@@ -129,6 +130,20 @@ def mrr(ranker: BilinearRanker | DistanceRanker, data: RankingData) -> float:
     return MRR().mean(ranker.predict(data.X), data.queries)
 
 
+def draw(found: dict[str, list[float]], chance: float) -> None:
+    """Show the MRR of each function and loss, beside that of answers in any order."""
+    _, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
+    width = 0.8 / len(LOSSES)
+    for k, loss in enumerate(LOSSES):
+        at = np.arange(len(found)) + (k - (len(LOSSES) - 1) / 2) * width
+        bars = ax.bar(at, [values[k] for values in found.values()], 0.92 * width, label=loss)
+        ax.bar_label(bars, fmt="%.3f", padding=2, fontsize=8)
+    ax.axhline(chance, color="grey", ls=":", label="by chance")
+    ax.set(xticks=range(len(found)), xticklabels=list(found), ylabel="MRR on the test questions", ylim=(0, 1))
+    ax.legend(ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.1), frameon=False)
+    plt.show()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--questions", type=int, default=1500, help="how many to generate for training")
@@ -145,8 +160,9 @@ def main() -> None:
     chance = np.mean([np.mean(1 / np.arange(1, size + 1)) for size in test.queries.sizes])
     print(f"MRR by chance {chance:.3f}\n")
     print(f"{'':<12}" + "".join(f"{name:>22}" for name in LOSSES))
+    found: dict[str, list[float]] = {}
     for name, kind in {"bilinear": BilinearRanker, "distance": DistanceRanker}.items():
-        row = ""
+        found[name] = []
         for loss in LOSSES.values():
             rankers = [
                 kind(loss, n_query_features=words, C=C, tol=0.01 * C**0.5, random_state=0).fit(
@@ -154,8 +170,9 @@ def main() -> None:
                 )
                 for C in CHOICES
             ]
-            row += f"{mrr(max(rankers, key=lambda ranker: mrr(ranker, development)), test):22.3f}"
-        print(f"{name:<12}{row}", flush=True)
+            found[name].append(mrr(max(rankers, key=lambda ranker: mrr(ranker, development)), test))
+        print(f"{name:<12}" + "".join(f"{value:22.3f}" for value in found[name]), flush=True)
+    draw(found, float(chance))
 
 
 if __name__ == "__main__":

@@ -115,3 +115,8 @@ def test_rankboost_takes_the_best_weak_learner(monkeypatch):
 @pytest.mark.parametrize("path", SIMPLE + REPRODUCTIONS, ids=lambda path: path.stem)
 def test_documented(path):
     assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("path", SIMPLE, ids=lambda path: path.stem)
+def test_the_gallery_has_a_picture_of_it(path):
+    assert "plt.show()" in path.read_text(encoding="utf-8")
