@@ -22,7 +22,7 @@ censored data*, 1977). `plackett_luce_loops` has the derivatives.
   Listwise Ranking Functions* (2016). W = 1.
 - CsRgList: He (2016), eq. 3. W_j = pcf^{y_j} / n_{y_j}, n_g the number of documents of grade g. (Eq. 5, the second
   derivative, lacks an exp and is written as a vector; H above is derived from eq. 3.)
-- WeightedPL: Tran, Phung, Venkatesh, *Learning Rank Functionals* (2011), eq. 10-12, table 8.
+- WeightedPL: Tran, Phung, Venkatesh, *Learning Rank Functionals* (2011), eq. 10-11, table 8.
 - ReversePL: the same, eq. 13: the list is built from the bottom,
 
       l = sum_i W_i [ f_i + log sum_{j: y_j >= y_i} e^{-f_j} ]
@@ -143,7 +143,7 @@ class WeightedPL(PlackettLuce):
 
     References
     ----------
-    Tran, Phung, Venkatesh: Learning rank functionals: an empirical study. 2011. Eq. 10-12, table 8.
+    Tran, Phung, Venkatesh: Learning rank functionals: an empirical study. 2011. Eq. 10-11, table 8.
     """
 
     weights: StageWeights = "reciprocal"
