@@ -19,6 +19,7 @@ from boostlist.boosters.lightgbm_leaves import with_leaves as with_leaves
 from boostlist.boosters.lightgbm_sum import same_features as same_features
 from boostlist.boosters.lightgbm_sum import weighted_sum as weighted_sum
 from boostlist.boosters.lightgbm_sum import why_no_sum as why_no_sum
+from boostlist.boosters.lightgbm_threads import threads
 from boostlist.boosters.lists import Lists
 from boostlist.boosters.objective import BAGGING_BY_QUERY, is_true
 from boostlist.boosters.refitting import LeafRule
@@ -190,6 +191,14 @@ def train(job: Job) -> Trained:
     if job.batch_rows is not None and not _given("bin_construct_sample_cnt", job.tree.more):
         # LightGBM holds the rows that it finds its bins on three times over, in float64.
         params["bin_construct_sample_cnt"] = max(job.batch_rows, _LEAST_SAMPLE)
+    own_names = ("num_threads", *_aliases().get("num_threads", ()))
+    wanted = next((int(params[name]) for name in own_names if name in params), None)
+    with threads(wanted) as number:
+        kept = {name: value for name, value in params.items() if name not in own_names}
+        return _train(job, kept | {"num_threads": number})
+
+
+def _train(job: Job, params: dict[str, Any]) -> Trained:
     train_set, *valid_sets = _datasets(job, params)
     bound = {id(data): metrics for data, metrics in zip(valid_sets, job.bound_metrics().values(), strict=True)}
 
@@ -250,8 +259,8 @@ def train_distributed(job: DistributedJob) -> tuple[Any, list[FloatArray]]:
 
 def predict(booster: Any, X: Any, contributions: bool, n_jobs: int | None) -> FloatArray:
     """Return raw scores or contributions."""
-    threads = {} if n_jobs is None else {"num_threads": n_jobs}
-    result = booster.predict(X, raw_score=not contributions, pred_contrib=contributions, **threads)
+    with threads(n_jobs) as number:
+        result = booster.predict(X, raw_score=not contributions, pred_contrib=contributions, num_threads=number)
     return np.asarray(result.toarray() if hasattr(result, "toarray") else result, np.float64)
 
 
@@ -267,7 +276,9 @@ def prepared(X: Any) -> Any:
 
 def partial_scores(booster: Any, prepared: Any, begin: int, end: int) -> FloatArray:
     """Return what some rounds add to the raw scores."""
-    return np.asarray(booster.predict(prepared, raw_score=True, start_iteration=begin, num_iteration=end - begin))
+    rounds = {"start_iteration": begin, "num_iteration": end - begin}
+    with threads(None) as number:
+        return np.asarray(booster.predict(prepared, raw_score=True, num_threads=number, **rounds))
 
 
 def first_rounds(booster: Any, n: int) -> Any:

@@ -9,6 +9,7 @@ import lightgbm as lgb
 import numpy as np
 
 from boostlist._typing import IntArray
+from boostlist.boosters.lightgbm_threads import threads
 from boostlist.boosters.refitting import Leaves
 
 _VALUES = re.compile(r"^leaf_value=(.*)$", re.MULTILINE)
@@ -32,7 +33,9 @@ def leaves(booster: Any, rate: float) -> Leaves:
 
 def leaf_numbers(booster: Any, prepared: Any, begin: int, end: int) -> IntArray:
     """Return the leaf of each document in the trees of some rounds, a column a tree."""
-    found = booster.predict(prepared, pred_leaf=True, start_iteration=begin, num_iteration=end - begin)
+    rounds = {"start_iteration": begin, "num_iteration": end - begin}
+    with threads(None) as number:
+        found = booster.predict(prepared, pred_leaf=True, num_threads=number, **rounds)
     return np.asarray(found, np.int64).reshape(-1, end - begin)
 
 

@@ -197,8 +197,8 @@ def _train(
     try:
         with shared_threads(member, threads):
             member = _fitted(member, material, bag)
-        judged = material.judged(bag)
-        scores = judged.queries.scores(member.predict(judged.X))
+            judged = material.judged(bag)
+            scores = judged.queries.scores(member.predict(judged.X))
     except Exception as error:  # whatever a member raises, the message is to say which one it was
         if not drop:
             kind = type(error) if type(error) in (ValueError, TypeError, ImportError) else RuntimeError
