@@ -94,6 +94,12 @@ def vectorized(function: Callable[..., Any]) -> Callable[..., Any]:
     return compiled(function, fastmath=frozenset({"reassoc", "contract", "nsz"}))
 
 
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Copy a small function into the loops that call it: it is compiled with them, and never by itself."""
+    result: Callable[..., Any] = njit(nogil=True, error_model="numpy", inline="always")(function)
+    return result
+
+
 @compiled
 def longest(queries, start):  # type: ignore[no-untyped-def]
     """Length of the longest list among some queries, a range or an array: what a loop's scratch arrays must hold."""

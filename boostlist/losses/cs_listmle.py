@@ -45,14 +45,18 @@ from boostlist.checks import check_choice, check_k
 from boostlist.gains import Gain, check_gain, gains
 from boostlist.losses.base import VALUE, Traits
 from boostlist.losses.compiled import CompiledLoss
-from boostlist.losses.exponential import NEAR, exponentials_by_grade, total
-from boostlist.losses.shared_loops import gather, scatter, stage_rows
-from boostlist.parallel import compiled, longest, vectorized
+from boostlist.losses.exponential import exp
+from boostlist.losses.shared_loops import stage_rows
+from boostlist.parallel import compiled, inlined, longest
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray, IntArray
     from boostlist.levels import Levels
     from boostlist.queries import Queries
+
+
+# Where all scores are this close, sums are relative to the largest of all: numbers up to e^_NEAR have finite squares.
+_NEAR = 300.0
 
 
 class Tables(NamedTuple):
@@ -74,14 +78,14 @@ class Sweep(NamedTuple):
     T: FloatArray
 
 
-@compiled
+@inlined
 def _sweep(lists, tables):  # type: ignore[no-untyped-def]
     """Return room for the longest of the queries."""
     n, grades = longest(lists.query, lists.start), longest(lists.query, tables.levels.start)
     return Sweep(np.empty(n), np.empty(n), np.empty(grades), np.empty(grades))
 
 
-@compiled
+@inlined
 def _lower_sum(graded, c, beta, g, first, E, F):  # type: ignore[no-untyped-def]
     """Return T_g and F, given E and F over the grades below g; for "grade", F = sum (y_g - y_t) e^{f_t} moves along."""
     if graded:
@@ -93,55 +97,50 @@ def _lower_sum(graded, c, beta, g, first, E, F):  # type: ignore[no-untyped-def]
     return (T / beta[g] if beta[g] > 0 else 0.0), F
 
 
-@vectorized
-def _reciprocals(p, factor, t, low, high, r):  # type: ignore[no-untyped-def]
-    """Fill r = 1 / (factor p + t) for low <= i < high."""
-    for i in range(low, high):
-        r[i] = 1 / (p[i] * factor + t)
-
-
 @compiled
 def _forward(f, first, last, tables, sweep):  # type: ignore[no-untyped-def]
     """Fill the sweep for the scores f of a query with the levels first:last."""
     graded, c, beta, order, document = tables.graded, tables.c, tables.beta, tables.levels.order, tables.levels.document
     p, r, m, T = sweep
-    begin = document[first]
-    gather(f, order[begin : document[last]], r)
-    exponentials_by_grade(r, first, last, document, p, m)
-    below, E, F = m[0], 0.0, 0.0
+    begin, n = document[first], document[last] - document[first]
+    lowest, highest = np.inf, -np.inf
+    for i in range(n):
+        x = f[order[begin + i]]
+        r[i] = x
+        lowest = min(lowest, x)
+        highest = max(highest, x)
+    near = highest - lowest < _NEAR
+    if near:
+        for i in range(n):
+            p[i] = exp(r[i] - highest)
+    top = highest if near else -np.inf
+    below, E, F = top, 0.0, 0.0
     for g in range(first, last):
         low, high = document[g] - begin, document[g + 1] - begin
         t, F = _lower_sum(graded, c, beta, g, first, E, F)
-        T[g - first] = t
-        rise = m[g - first] - below
-        growth, shrink = (np.exp(min(rise, NEAR)), np.exp(-rise)) if rise > 0 else (1.0, 1.0)
+        growth = shrink = 1.0
+        if not near:
+            for i in range(low, high):
+                top = max(top, r[i])
+            for i in range(low, high):
+                p[i] = np.exp(r[i] - top)
+            growth, shrink = np.exp(min(top - below, _NEAR)), np.exp(below - top)
+        total = 0.0
+        for i in range(low, high):
+            total += p[i]
         if t == 0:
             for i in range(low, high):
                 r[i] = 0.0
-        elif rise < NEAR:
-            _reciprocals(p, growth, t, low, high, r)
+        elif top - below < _NEAR:
+            for i in range(low, high):
+                r[i] = 1 / (p[i] * growth + t)
         else:
             for i in range(low, high):
                 r[i] = 1 / (np.exp(r[i] - below) + t)
-        grade = total(p, low, high)
-        E = E * shrink + grade
-        F = F * shrink + (0.0 if graded else c[g] * grade)
-        below = m[g - first]
-
-
-@vectorized
-def _gradient_and_diag(low, high, t, beta, V, Q, scale, p, r):  # type: ignore[no-untyped-def]
-    """Put a grade's gradient in the place of p and its diagonal in that of r; return the sums of r and r^2."""
-    r1 = r2 = 0.0
-    for i in range(low, high):
-        ri, pi = r[i], p[i]
-        q = t * ri
-        bq, pV = beta * q, pi * V
-        p[i] = scale * (pV - bq)
-        r[i] = scale * (bq * max(1 - q, 0.0) + max(pV - pi * pi * Q, 0.0))
-        r1 += ri
-        r2 += ri * ri
-    return r1, r2
+        E = E * shrink + total
+        F = F * shrink + (0.0 if graded else c[g] * total)
+        below = top
+        m[g - first], T[g - first] = top, t
 
 
 @compiled
@@ -171,7 +170,15 @@ def _cs_listmle(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
             else:
                 V_g, Q_g = V + c[g] * R, Q + c[g] * (2 * P + c[g] * S)
             t = T[g - first]
-            r1, r2 = _gradient_and_diag(low - begin, high - begin, t, beta[g], V_g, Q_g, scale, p, r)
+            r1 = r2 = 0.0
+            for i in range(low, high):
+                ri, pi = r[i - begin], p[i - begin]
+                q = t * ri
+                bq, pV = beta[g] * q, pi * V_g
+                gradient[order[i]] = scale * (pV - bq)
+                diag[order[i]] = scale * (bq * max(1 - q, 0.0) + max(pV - pi * pi * Q_g, 0.0))
+                r1 += ri
+                r2 += ri * ri
             if g == first:
                 break
             # The next grade down reads these sums relative to its own m_<=, which is m_< of this grade, as r is.
@@ -193,8 +200,7 @@ def _cs_listmle(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
                 for i in range(low, high):
                     x = fq[order[i]] - below
                     # log(1 + T e^{-x}), by the form that keeps its digits
-                    loss += beta[g] * (np.log1p(t * np.exp(-x)) if x > -NEAR else np.log(np.exp(x) + t) - x)
-        scatter(p, r, order[document[first] : document[last]], gradient, diag)
+                    loss += beta[g] * (np.log1p(t * np.exp(-x)) if x > -_NEAR else np.log(np.exp(x) + t) - x)
         out.value[query] = tables.kappa[query] * loss
 
 

@@ -16,10 +16,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from boostlist.parallel import compiled, vectorized
-
-NEAR = 300.0
-"""Numbers up to e^NEAR may be squared, and multiplied by one another, without overflow."""
+from boostlist.parallel import compiled
 
 _SHIFT = 1.5 * 2.0**52
 _LOG2_E = 1 / math.log(2)
@@ -60,56 +57,3 @@ def exp(x):  # type: ignore[no-untyped-def]
     low = ((1 + r) + (_C2 + _C3 * r) * r2) + ((_C4 + _C5 * r) + (_C6 + _C7 * r) * r2) * r4
     high = ((_C8 + _C9 * r) + (_C10 + _C11 * r) * r2) + (_C12 + _C13 * r) * r4
     return (low + high * (r4 * r4)) * double((bits(shifted) + 1023) << np.int64(52))
-
-
-# Bounds rather than slices: of every slice numba counts the references, which short loops would feel.
-
-
-@vectorized
-def exponentials_below(x, n):  # type: ignore[no-untyped-def]
-    """Replace the first n of x, all <= 0, by e^x, at least e^-700."""
-    for i in range(n):
-        x[i] = exp(max(x[i], -700.0))
-
-
-@vectorized
-def total(x, low, high):  # type: ignore[no-untyped-def]
-    """Return the sum over low <= i < high."""
-    result = 0.0
-    for i in range(low, high):
-        result += x[i]
-    return result
-
-
-@vectorized
-def _ends(x, n):  # type: ignore[no-untyped-def]
-    """Return the smallest and the largest of the first n."""
-    low, high = np.inf, -np.inf
-    for i in range(n):
-        low = min(low, x[i])
-        high = max(high, x[i])
-    return low, high
-
-
-@compiled
-def exponentials_by_grade(x, first, last, document, p, m):  # type: ignore[no-untyped-def]
-    """Fill p_i = e^{x_i - m_g} for the documents of a query in ascending order of grade, g their grade.
-
-    m_g is the largest score up to grade g, so that no sum over these underflows; where scores are close, that of all.
-    """
-    begin, n = document[first], document[last] - document[first]
-    low, high = _ends(x, n)
-    if high - low < NEAR:
-        for g in range(last - first):
-            m[g] = high
-        for i in range(n):
-            p[i] = x[i] - high
-    else:
-        top = -np.inf
-        for g in range(first, last):
-            for i in range(document[g] - begin, document[g + 1] - begin):
-                top = max(top, x[i])
-            for i in range(document[g] - begin, document[g + 1] - begin):
-                p[i] = x[i] - top
-            m[g - first] = top
-    exponentials_below(p, n)

@@ -23,7 +23,7 @@ from boostlist.checks import check_choice
 from boostlist.gains import Gain, check_gain, gains
 from boostlist.losses.base import VALUE, Traits
 from boostlist.losses.compiled import CompiledLoss
-from boostlist.losses.exponential import exponentials_below, total
+from boostlist.losses.exponential import exp
 from boostlist.parallel import compiled, longest
 
 if TYPE_CHECKING:
@@ -46,9 +46,11 @@ def _exponentials(f, p):  # type: ignore[no-untyped-def]
     for i in range(f.size):
         m = max(m, f[i])
     for i in range(f.size):
-        p[i] = f[i] - m
-    exponentials_below(p, f.size)
-    return m, total(p, 0, f.size)
+        p[i] = exp(max(f[i] - m, -700.0))
+    Z = 0.0
+    for i in range(f.size):
+        Z += p[i]
+    return m, Z
 
 
 @compiled

@@ -13,14 +13,6 @@ def gather(values, order, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def scatter(gradient, diag, order, gradient_out, diag_out):  # type: ignore[no-untyped-def]
-    """Put gradient and diagonal, which are in the given order, where they belong."""
-    for i in range(order.size):
-        gradient_out[order[i]] = gradient[i]
-        diag_out[order[i]] = diag[i]
-
-
-@compiled
 def spread_by_grade(first, last, document, values, out):  # type: ignore[no-untyped-def]
     """Fill out, by document of a query in ascending order of grade, with the values of its levels first:last."""
     begin = document[first]
