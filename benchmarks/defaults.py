@@ -77,7 +77,7 @@ def together(members: list[Member], fitted: bool = False) -> Row:
     return lambda study, name: study.sum(name, map(training, members), fitted=fitted)
 
 
-DEFAULT = panel(FOUR, (15, PLAIN), (31, EXTRA))
+DEFAULT = panel(FOUR, (7, EXTRA), (15, EXTRA))
 TABLES: dict[str, dict[str, Row]] = {
     "Objective (15 leaves)": {
         f"{name}{', extra_trees' * extra_trees}": alone([(name, 15, extra_trees)])
@@ -119,11 +119,11 @@ TABLES: dict[str, dict[str, Row]] = {
         f"{pcf:g}": alone([(f"cs_rglist?pcf={pcf:g}", 15, EXTRA)]) for pcf in (1.0, 1.3, 1.732, 3.0)
     },
     "Shapes (sum of four losses)": {
-        "15 leaves, and 31 leaves with extra_trees": together(DEFAULT),
+        "7 and 15 leaves, both with extra_trees": together(DEFAULT),
         "15 leaves, and 7 leaves with extra_trees": together(panel(FOUR, (15, PLAIN), (7, EXTRA))),
         "15 leaves, and 15 leaves with extra_trees": together(panel(FOUR, (15, PLAIN), (15, EXTRA))),
+        "15 leaves, and 31 leaves with extra_trees": together(panel(FOUR, (15, PLAIN), (31, EXTRA))),
         "15 and 31 leaves, both with extra_trees": together(panel(FOUR, (15, EXTRA), (31, EXTRA))),
-        "7 and 15 leaves, both with extra_trees": together(panel(FOUR, (7, EXTRA), (15, EXTRA))),
         "31 leaves with extra_trees": together(panel(FOUR, (31, EXTRA))),
         **{f"without {loss}": together([member for member in DEFAULT if member[0] != loss]) for loss in FOUR},
     },

@@ -19,20 +19,17 @@ _SEEDS = 2**31 - 1
 
 LOSSES = ("wub", "cs_listmle", "listmle", "pairwise_logistic")
 """Losses of the default panel: their errors differ."""
-SHAPES: dict[Backend, dict[str, dict[str, Any]]] = {
-    "lightgbm": {"15": {"num_leaves": 15, "extra_trees": False}, "31_extra": {"num_leaves": 31, "extra_trees": True}},
-    "xgboost": {"15": {"num_leaves": 15}, "7": {"num_leaves": 7}},
-}
-"""Trees of the default panel by host, two for each loss."""
+LEAVES = (7, 15)
+"""Sizes of the default panel's trees, two for each loss."""
 
 
 def default_members(backend: Backend = "lightgbm", **parameters: Any) -> list[tuple[str, Any]]:
-    """Return the default panel, by name: on each of four losses, trees of 15 leaves, and of 31 with random thresholds.
+    """Return the default panel, by name: on each of four losses, trees of 7 and of 15 leaves.
 
     Parameters
     ----------
     backend
-        Host of all members. XGBoost has no random thresholds (``extra_trees``): there, trees of 15 and of 7 leaves.
+        Host of all members.
     **parameters
         Further parameters of each `TreeRanker`.
 
@@ -40,13 +37,13 @@ def default_members(backend: Backend = "lightgbm", **parameters: Any) -> list[tu
     --------
     >>> from boostlist.ensemble import default_members
     >>> [name for name, member in default_members()][:3]
-    ['wub_15', 'wub_31_extra', 'cs_listmle_15']
+    ['wub_7', 'wub_15', 'cs_listmle_7']
     """
     check_choice("backend", backend, Backend)
     return [
-        (f"{loss}_{name}", TreeRanker(loss, **({"backend": backend} | shape | parameters)))
+        (f"{loss}_{leaves}", TreeRanker(loss, **({"backend": backend, "num_leaves": leaves} | parameters)))
         for loss in LOSSES
-        for name, shape in SHAPES[backend].items()
+        for leaves in LEAVES
     ]
 
 

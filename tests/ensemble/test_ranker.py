@@ -270,12 +270,15 @@ def test_the_default_panel_has_more_rounds_where_boosting_may_stop(n_bags, eval_
 
 
 def test_names_of_the_default_panel():
-    """XGBoost has no random thresholds, and the names say so."""
-    assert [name for name, _ in default_members()][:3] == ["wub_15", "wub_31_extra", "cs_listmle_15"]
+    """LightGBM's trees have random thresholds; XGBoost has none."""
+    names = [name for name, _ in default_members()]
+    assert names[:3] == ["wub_7", "wub_15", "cs_listmle_7"]
+    assert all(member.tree_parameters().extra_trees for _, member in default_members())
     (first, a), (second, b), *_ = default_members(backend="xgboost", n_estimators=3)
-    assert (first, second) == ("wub_15", "wub_7")
+    assert (first, second) == ("wub_7", "wub_15")
     assert isinstance(a, TreeRanker)
-    assert (a.backend, a.n_estimators, a.num_leaves, b.num_leaves, b.extra_trees) == ("xgboost", 3, 15, 7, None)
+    assert (a.backend, a.n_estimators, a.num_leaves, b.num_leaves) == ("xgboost", 3, 7, 15)
+    assert not b.tree_parameters().extra_trees
     with pytest.raises(ValueError, match="backend must be one of 'lightgbm', 'xgboost', got 'catboost'"):
         default_members("catboost")
 
