@@ -50,20 +50,24 @@ def parts() -> Iterator[tuple[str, Callable[[str], None], str]]:
 
 
 def compile_loss(name: str) -> None:
-    """Call whatever a loss offers."""
+    """Call whatever a loss offers, on short lists and on one for which it may have other loops, and its objective."""
     import numpy as np
 
     from boostlist import Queries
     from boostlist.losses import registry
+    from boostlist.losses.compiled import LONG
 
-    bound = registry[name]().bind(Queries.from_sizes([2.0, 1.0, 0.0, 1.0, 0.0], [3, 2]))
-    f = np.zeros(5)
+    sizes = [3, LONG]
+    queries = Queries.from_sizes(np.arange(sum(sizes)) % 3.0, sizes)
+    bound = registry[name]().bind(queries)
+    f = np.zeros(queries.n_documents)
     bound.value_gradient(f)
     if bound.loss.traits.hessp:
         bound.hessp(f)(f)
     curvature = bound.curvature(f)
     if curvature is not None:
-        curvature(0, 2, np.eye(5))
+        curvature(0, 2, np.ones((f.size, 2)))
+    bound.loss.objective().hold(bound, None)(f)
 
 
 def compile_metric(name: str) -> None:

@@ -15,6 +15,7 @@ from numba.core import event
 from boostlist.cli.warmup import compile_loss, compile_metric
 with event.install_recorder("numba:compile") as recorder:
     compile_loss("listnet")
+    compile_loss("pairwise_logistic")
     compile_metric("mrr")
 print(len(recorder.buffer))
 """
