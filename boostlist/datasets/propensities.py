@@ -16,8 +16,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from boostlist._typing import FloatArray
 from boostlist.arrays import vector
@@ -59,14 +57,16 @@ def estimate_propensities(clicks: ArrayLike, position: Any, document: Any) -> pd
     >>> p.round(3).tolist()
     [1.0, 0.333]
     """
+    from scipy.sparse import csr_matrix
+
     c = vector(clicks, "clicks")
     if not (np.isfinite(c) & (c >= 0)).all():
         raise ValueError("clicks must be finite and >= 0")
     positions, documents = Positions.of(position, len(c)), Positions.of(document, len(c))
     shape = (len(documents.labels), len(positions.labels))
     cells = (documents.codes, positions.codes)
-    shown = sparse.csr_matrix((np.ones(len(c)), cells), shape)
-    clicked = sparse.csr_matrix((c, cells), shape)
+    shown = csr_matrix((np.ones(len(c)), cells), shape)
+    clicked = csr_matrix((c, cells), shape)
     telling = (shown.getnnz(axis=1) > 1) & (np.asarray(clicked.sum(axis=1)).ravel() > 0)
     shown, clicked = shown[telling], clicked[telling]
     clicked.eliminate_zeros()
@@ -78,6 +78,8 @@ def estimate_propensities(clicks: ArrayLike, position: Any, document: Any) -> pd
 
 def _check_comparable(shown: Any, clicked: Any, positions: Positions) -> None:
     """Raise unless a maximum exists: from each position clicks lead to every other one, document by document."""
+    from scipy.sparse.csgraph import connected_components
+
     links = (clicked > 0).T.astype(np.float64) @ (shown > 0).astype(np.float64)
     parts, part = connected_components(links, directed=True, connection="strong")
     if parts > 1:
@@ -100,12 +102,12 @@ def _maximum(shown: Any, clicked: Any) -> FloatArray:
 
     for _ in range(_STEPS):
         weights = shown.multiply(np.exp(theta)).tocsr()
-        share = sparse.diags(1 / np.asarray(weights.sum(axis=1)).ravel()) @ weights
+        share = weights.multiply(1 / np.asarray(weights.sum(axis=1)).reshape(-1, 1)).tocsr()
         expected = share.T @ by_document
         slope = by_position - expected
         if np.abs(slope).max() <= _TOLERANCE * by_document.sum():
             break
-        hessian = np.diag(expected) - (share.T @ sparse.diags(by_document) @ share).toarray()
+        hessian = np.diag(expected) - (share.T @ share.multiply(by_document[:, None])).toarray()
         step = np.linalg.lstsq(hessian, slope, rcond=1e-12)[0]
         size, before = 1.0, likelihood(theta)
         while likelihood(theta + size * step) < before and size > 1e-8:

@@ -279,6 +279,7 @@ def test_labels_without_an_order():
 
 def test_plot():
     pytest.importorskip("matplotlib").use("Agg")
+    pytest.importorskip("matplotlib.pyplot").figure()
     model = ranker().fit(X, CLICKS, group=SIZES, position=POSITION)
     axes = plot_position_bias(model)
     assert [text.get_text() for text in axes.get_xticklabels()] == [str(p) for p in range(SHOWN)]

@@ -26,9 +26,9 @@ def bindings(monkeypatch):
             continue
         original = metric._bind
 
-        def bind(self, queries, original=original):
+        def bind(self, *lists, original=original):
             counts[self] = counts.get(self, 0) + 1
-            return original(self, queries)
+            return original(self, *lists)
 
         monkeypatch.setattr(metric, "_bind", bind)
     return counts

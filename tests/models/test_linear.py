@@ -202,6 +202,7 @@ def test_the_record_as_a_frame_and_as_a_plot():
     assert frame.seconds.is_monotonic_increasing
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
+    pytest.importorskip("matplotlib.pyplot").figure()
     ax = record.plot(label="newton")
     assert len(ax.lines[0].get_xdata()) == len(frame)
 
