@@ -32,8 +32,9 @@ def leaves(booster: Any, rate: float) -> Leaves:
 
 def leaf_numbers(booster: Any, prepared: Any, begin: int, end: int) -> IntArray:
     """Return the leaf of each document in the trees of some rounds, a column a tree."""
-    found = booster.predict(prepared, pred_leaf=True, iteration_range=(begin, end))
-    return np.asarray(found, np.int64).reshape(prepared.num_row(), -1)
+    # XGBoost knows leaves from its first round on only.
+    found = booster.predict(prepared, pred_leaf=True, iteration_range=(0, end)).reshape(prepared.num_row(), end, -1)
+    return np.asarray(found[:, begin:], np.int64).reshape(prepared.num_row(), -1)
 
 
 def with_leaves(booster: Any, leaves: Leaves) -> Any:

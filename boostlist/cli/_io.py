@@ -59,6 +59,7 @@ def read_data(
     comments: bool = False,
     n_features: int | None = None,
     labelled: bool = True,
+    by_row: bool = False,
 ) -> RankingData:
     """Read ranking data.
 
@@ -74,10 +75,15 @@ def read_data(
         Number of features that LETOR text has: a line need not mention the last ones.
     labelled
         Whether CSV and Parquet must have labels; without them all are 0.
+    by_row
+        Whether rows are known by their place in the file, which must then have the documents of a query together.
     """
     from boostlist.datasets import RankingData, load_letor
+    from boostlist.queries import query_boundaries
 
     check_input(path)
+    if by_row and arguments.sort:
+        raise UsageError(f"--sort would change the order of the rows, which scores go by; {_SORT_FIRST}")
     kind = arguments.format or format_of(path)
     if kind == "letor":
         chosen = {"n_features": n_features, "zero_based": arguments.zero_based, "sort": arguments.sort}
@@ -86,10 +92,18 @@ def read_data(
     frame = _read_frame(path, kind)
     if not labelled and arguments.label_column not in frame.columns:
         frame[arguments.label_column] = 0.0
+    if by_row and arguments.qid_column in frame.columns:
+        try:
+            query_boundaries(frame[arguments.qid_column])
+        except ValueError as error:
+            raise ValueError(f"{path}: {str(error).partition('. Sort first')[0]}; {_SORT_FIRST}") from None
     names = ("qid", "label", "weight", "docid", "position")
     columns: dict[str, Any] = {name: getattr(arguments, f"{name}_column") or None for name in names}
     with _our_options():
         return RankingData.from_frame(frame, **columns)
+
+
+_SORT_FIRST = "bring the documents of a query together first: boostlist data convert --sort FILE SORTED"
 
 
 @contextmanager

@@ -114,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
     with checking_arguments():
         metrics = get_metrics(arguments.metrics, arguments.conventions, options)
     if arguments.model is None:
-        data = read_data(arguments.data, arguments)
+        data = read_data(arguments.data, arguments, by_row=True)
         scores = read_scores(arguments.scores, data.n_documents)
     else:
         model = load_model(arguments.model)

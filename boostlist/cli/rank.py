@@ -66,8 +66,14 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.top is not None and (arguments.form == "scores" or arguments.top < 1):
         raise UsageError("--top must be at least 1, and needs --as ranking or --as trec")
     model = load_model(arguments.model)
-    named = arguments.form != "scores"
-    data = read_data(arguments.data, arguments, comments=named, n_features=model.n_features_in_, labelled=False)
+    data = read_data(
+        arguments.data,
+        arguments,
+        comments=arguments.form != "scores",
+        n_features=model.n_features_in_,
+        labelled=False,
+        by_row=arguments.form != "trec",
+    )
     scores = model.predict(features(data))
     lines = {"scores": _scores, "ranking": _ranking, "trec": _trec}[arguments.form](data, scores, arguments.top)
     with open_output(arguments.out) as file:

@@ -9,6 +9,7 @@ import xgboost as xgb
 
 import boostlist
 from boostlist import TreeRanker, metrics
+from boostlist.boosters import refitting
 from boostlist.losses import CsListMLE, PairwiseLogistic, Pointwise
 from tests.boosters.rankers import TEST, TRAIN, both_hosts, fitted, ranker
 
@@ -34,7 +35,9 @@ def test_refit_is_that_of_lightgbm_where_it_has_one(decay):
 
 
 @pytest.mark.parametrize("params", [{}, {"num_parallel_tree": 2, "subsample": 0.7}])
-def test_without_decay_refit_is_xgboosts_refresh(params):
+@pytest.mark.parametrize("at_once", [5, 50])
+def test_without_decay_refit_is_xgboosts_refresh(params, at_once, monkeypatch):
+    monkeypatch.setattr(refitting, "_ROUNDS_AT_ONCE", at_once)
     model = fitted("xgboost", CsListMLE(), **PLAIN, **params)
     refresh = {"process_type": "update", "updater": "refresh", "min_child_weight": 0, "base_score": 0.0}
     updated = xgb.train(

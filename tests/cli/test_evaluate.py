@@ -119,3 +119,25 @@ def test_files_that_are_not_there(files, tmp_path, capsys):
     assert "is a folder" in capsys.readouterr().err
     assert main(["evaluate", "-", "--scores", "-"]) == 2
     assert "both" in capsys.readouterr().err
+
+
+def test_scores_go_by_row_so_that_rows_must_not_move(tmp_path, capsys):
+    for name, text in {
+        "a.csv": "qid,label,x\na,0,1\nb,2,2\na,2,3\n",
+        "a.txt": "0 qid:1 1:1\n2 qid:2 1:2\n2 qid:1 1:3\n",
+        "scores": "0\n2\n2\n",
+    }.items():
+        (tmp_path / name).write_text(text)
+    table, letor, scores = (str(tmp_path / name) for name in ("a.csv", "a.txt", "scores"))
+    model = str(tmp_path / "m.npz")
+    assert main(["train", table, "-m", "linear:listnet", "-o", model, "-q"]) == 0
+    for arguments in (["evaluate", table, "--scores", scores], ["rank", model, table]):
+        assert main(arguments) == 1
+        error = capsys.readouterr().err
+        assert "qid 'a' reappears at row 2" in error
+        assert "boostlist data convert --sort" in error
+    for arguments in (["evaluate", letor, "--scores", scores], ["rank", model, letor, "--as", "ranking"]):
+        assert main([*arguments, "--sort"]) == 2
+        assert "--sort would change the order of the rows" in capsys.readouterr().err
+    assert main(["rank", model, table, "--as", "trec"]) == 0
+    assert main(["evaluate", letor, "--model", model, "--sort"]) == 0
