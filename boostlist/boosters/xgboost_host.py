@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -38,6 +39,9 @@ _ALIASES = {
     "seed": "random_state",
     "nthread": "n_jobs",
 }
+
+# Two threads that catch warnings at once would leave those of the process caught for good.
+_catching = threading.Lock()
 
 
 def parameters(tree: TreeParameters, objective: str | None) -> dict[str, Any]:
@@ -93,7 +97,7 @@ def check_parameters(more: Mapping[str, Any], n_features: int) -> None:
     if not more:
         return
     dmatrix = xgb.DMatrix(np.zeros((1, n_features)), [0.0], qid=[0])
-    with warnings.catch_warnings(record=True) as caught:
+    with _catching, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         xgb.train({"tree_method": "hist"} | dict(more) | {"verbosity": 1}, dmatrix, 1)
     for warning in caught:

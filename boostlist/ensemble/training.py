@@ -12,9 +12,10 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed
+from sklearn import config_context, get_config
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
-from sklearn.utils.parallel import Parallel, delayed
 
 from boostlist._typing import FloatArray, IntArray
 from boostlist.boosters.binding import is_instance
@@ -158,6 +159,9 @@ def train_all(
 ) -> list[Trained]:
     """Train side by side, in threads: features are shared, and hosts and loops let others work meanwhile.
 
+    Threads get scikit-learn's configuration. The filters of warnings, which its own `Parallel` would set too, belong to
+    the whole process, and a training that outlasts the failure of another would set them back later.
+
     Parameters
     ----------
     trainings, material
@@ -173,8 +177,9 @@ def train_all(
     """
     threads = get_threads() if n_jobs is None else n_jobs
     workers = min(len(trainings), threads)
+    config = get_config()
     calls = (
-        delayed(_train)(number, training, material, threads // workers, keep_scores, drop)
+        delayed(_train)(config, number, training, material, threads // workers, keep_scores, drop)
         for number, training in enumerate(trainings)
     )
     side_by_side = Parallel(n_jobs=workers, require="sharedmem", return_as="generator_unordered")
@@ -188,14 +193,20 @@ def train_all(
 
 
 def _train(
-    number: int, training: Training, material: Material, threads: int, keep_scores: bool, drop: bool
+    config: dict[str, Any],
+    number: int,
+    training: Training,
+    material: Material,
+    threads: int,
+    keep_scores: bool,
+    drop: bool,
 ) -> tuple[int, Trained]:
     bag = training.bag
     who = (training.title, training.name, bag.number)
     member = fresh(training.member, bag.seed, training.position)
     begin = time.perf_counter()
     try:
-        with shared_threads(member, threads):
+        with config_context(**config), shared_threads(member, threads):
             member = _fitted(member, material, bag)
             judged = material.judged(bag)
             scores = judged.queries.scores(member.predict(judged.X))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -67,6 +69,24 @@ def test_none_is_a_default_of_ours_or_of_the_host():
     assert TreeRanker("listmle", backend="xgboost").tree_parameters().extra_trees is False
     assert "lambda_l2" not in lightgbm_host.parameters(theirs, "lambdarank")
     assert TreeRanker(min_child_weight=0, reg_lambda=0).tree_parameters().reg_lambda == 0
+
+
+def test_warnings_are_caught_by_one_thread_at_a_time(monkeypatch):
+    both, met = threading.Barrier(2), []
+
+    def train(*args):
+        try:
+            met.append(both.wait(0.1))
+        except threading.BrokenBarrierError:
+            both.reset()
+
+    monkeypatch.setattr(xgboost_host.xgb, "train", train)
+    threads = [threading.Thread(target=xgboost_host.check_parameters, args=({"gamma": 1}, 2)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not met
 
 
 def test_a_random_state_gives_a_seed():

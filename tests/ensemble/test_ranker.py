@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+import warnings
+
 import lightgbm as lgb
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
+from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -117,6 +121,43 @@ def test_a_member_that_fails_is_named_and_by_choice_left_out():
     np.testing.assert_allclose(model.predict(TEST.X), fitted([LinearRanker()]).predict(TEST.X))
     with pytest.raises(RuntimeError, match="all members failed: bad: ZeroDivisionError"):
         fitted(members[1:], on_error="drop")
+
+
+def test_a_training_that_outlasts_a_failure_leaves_warnings_alone():
+    workers, failed = [], threading.Event()
+
+    class Slow(LinearRanker):
+        def fit(self, X, y, qid=None, **options):
+            workers.append(threading.current_thread())
+            failed.wait(30)
+            return super().fit(X, y, qid, **options)
+
+    class FailingLater(Failing):
+        def fit(self, X, y, qid=None, **options):
+            while not workers:
+                failed.wait(0.001)
+            return super().fit(X, y, qid, **options)
+
+    with pytest.raises(RuntimeError, match="'later' failed"):
+        fitted([("slow", Slow()), ("later", FailingLater(C=1))], n_jobs=2)
+    with warnings.catch_warnings(record=True) as caught:
+        failed.set()
+        workers[0].join(30)
+        warnings.warn("heard", stacklevel=1)
+    assert [str(each.message) for each in caught] == ["heard"]
+
+
+def test_threads_have_the_configuration_of_scikit_learn():
+    seen = []
+
+    class Member(LinearRanker):
+        def fit(self, X, y, qid=None, **options):
+            seen.append(get_config()["assume_finite"])
+            return super().fit(X, y, qid, **options)
+
+    with config_context(assume_finite=True):
+        fitted([Member(), Member()], n_jobs=2)
+    assert seen == [True, True]
 
 
 def test_a_member_fails_with_its_own_kind_of_error():
