@@ -14,8 +14,10 @@ import os
 import threading
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -36,6 +38,7 @@ _T = TypeVar("_T")
 _lock = threading.Lock()
 _pool: tuple[int, ThreadPoolExecutor] | None = None
 _threads: int | None = None
+_most: ContextVar[int | None] = ContextVar("_most", default=None)
 
 
 def compiled(function: Callable[..., Any], fastmath: frozenset[str] = frozenset()) -> Callable[..., Any]:
@@ -122,8 +125,27 @@ def set_threads(n: int | None) -> None:
     _threads = None if n is None else check_whole("set_threads: n", n, least=1)
 
 
+@contextmanager
+def at_most(n: int | None) -> Iterator[None]:
+    """Let losses and metrics use n threads at most while the block lasts, in this Python thread.
+
+    So trainings side by side share the cores, rather than each call waiting for ranges of the others. None, 0 and
+    negative numbers, by which hosts mean all cores, are no bound.
+    """
+    token = _most.set(n if n and n > 0 else None)
+    try:
+        yield
+    finally:
+        _most.reset(token)
+
+
 def get_threads() -> int:
     """Return the number of threads that losses and metrics use."""
+    most = _most.get()
+    return _all_threads() if most is None else min(most, _all_threads())
+
+
+def _all_threads() -> int:
     if _threads is not None:
         return _threads
     text = os.environ.get("BOOSTLIST_THREADS", "")

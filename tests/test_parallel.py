@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numba
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 import boostlist
 from boostlist import Queries
 from boostlist.losses import CsListMLE
-from boostlist.parallel import compiled, in_order, over_queries
+from boostlist.parallel import at_most, compiled, in_order, over_queries
 
 
 @compiled
@@ -142,6 +143,27 @@ def test_thread_count_by_environment(monkeypatch):
             boostlist.set_threads(bad)
     boostlist.set_threads(np.int64(2))
     assert boostlist.get_threads() == 2
+
+
+def test_what_trains_side_by_side_takes_its_share_of_threads():
+    boostlist.set_threads(4)
+    with at_most(3):
+        assert boostlist.get_threads() == 3
+        with ThreadPoolExecutor(1) as other:
+            assert other.submit(boostlist.get_threads).result() == 4
+        with at_most(-1):
+            assert boostlist.get_threads() == 4
+    with at_most(8):
+        assert boostlist.get_threads() == 4
+
+
+def test_jobs_of_a_training_bound_the_threads_of_its_loss():
+    boostlist.set_threads(4)
+    seen = []
+    data = boostlist.datasets.make_ranking(5, docs=5)
+    ranker = boostlist.TreeRanker("listnet", n_estimators=2, n_jobs=2)
+    ranker.fit(data.X, data.y, data.qid, callbacks=[lambda _: seen.append(boostlist.get_threads())])
+    assert seen == [2, 2]
 
 
 def test_import_is_light():

@@ -24,6 +24,7 @@ from boostlist.boosters.refitting import refitted
 from boostlist.checks import check_whole
 from boostlist.metrics import Metric
 from boostlist.metrics.names import get_all
+from boostlist.parallel import at_most
 from boostlist.propensities import CLIP
 from boostlist.queries import Queries
 from boostlist.ranking_estimator import checked_weight
@@ -84,7 +85,7 @@ class TreeRanker(FittedTrees):
     random_state
         Seed, or a NumPy random state. Same seed, same model; None is the host's fixed default.
     n_jobs
-        Number of threads of the host; None for its default, all cores.
+        Number of threads of the host, and bound on those of losses and metrics in ``fit``; None for all cores.
     **host_parameters
         Further parameters of the host, in its own names: ``monotone_constraints``, ``device`` and so on.
         They win over the parameters above where both say the same; unknown ones are refused.
@@ -267,20 +268,21 @@ class TreeRanker(FittedTrees):
         objective = self.sampled_objective(tree.seed)
         bound = bind_logged(objective, self.pointwise, train, propensity, propensity_clip)
         debiased = debiased_training(bound, train.position, init_model, self.learning_rate)
-        trained = adapter.train(
-            Job(
-                tree=tree,
-                rounds=self.n_estimators,
-                objective=debiased or bound,
-                train=train,
-                valid=valid,
-                metrics=metrics,
-                stop_after=early_stopping_rounds,
-                start=getattr(init_model, "booster_", init_model),
-                batch_rows=batch_rows,
-                callbacks=tuple(callbacks),
+        with at_most(self.n_jobs):
+            trained = adapter.train(
+                Job(
+                    tree=tree,
+                    rounds=self.n_estimators,
+                    objective=debiased or bound,
+                    train=train,
+                    valid=valid,
+                    metrics=metrics,
+                    stop_after=early_stopping_rounds,
+                    start=getattr(init_model, "booster_", init_model),
+                    batch_rows=batch_rows,
+                    callbacks=tuple(callbacks),
+                )
             )
-        )
         before = 0 if init_model is None else adapter.rounds(getattr(init_model, "booster_", init_model))
         added = adapter.rounds(trained.booster) - before
         bias = None if debiased is None else debiased.after(added)
