@@ -81,14 +81,48 @@ def test_reproduction(path, capfd, monkeypatch):
     assert min(rows) >= 5
 
 
-@pytest.mark.parametrize("path", REPRODUCTIONS, ids=lambda path: path.stem)
-@pytest.mark.parametrize(("arguments", "message"), [([], "is no data set"), (["--folds", "9"], "has no fold 9")])
-def test_a_reproduction_says_in_one_line_what_is_missing(path, arguments, message, tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "argv", [str(path), *(arguments or [str(tmp_path)])])
+# A line for each document of a part; what a reproduction says of folds whose parts are this.
+LACKING = {
+    "is no data set": [],
+    "training part of fold 1: there is no feature in which documents differ": ["0 qid:1", "1 qid:1", "2 qid:2"],
+    "training part of fold 1: there is one query": ["0 qid:1 1:3", "1 qid:1 1:2"],
+    "training part of fold 1: no query has documents of different grades": [
+        "0 qid:1 1:3",
+        "0 qid:1 1:2",
+        "1 qid:2 1:2",
+    ],
+    "has no fold 9": ["0 qid:1 1:3", "1 qid:1 1:2", "0 qid:2 1:1"],
+}
+
+
+def parts(folder, lines):
+    for part in ("train", "vali", "test") if lines else ():
+        (folder / "Fold1").mkdir(exist_ok=True)
+        (folder / "Fold1" / f"{part}.txt").write_text("\n".join(lines) + "\n")
+
+
+def last_words(path, arguments, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [str(path), *arguments])
     monkeypatch.syspath_prepend(str(path.parent))
-    with pytest.raises(SystemExit, match=message) as stop:
+    with pytest.raises(SystemExit) as stop:
         runpy.run_path(str(path), run_name="__main__")
-    assert "\n" not in str(stop.value)
+    return str(stop.value)
+
+
+@pytest.mark.parametrize("path", REPRODUCTIONS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("message", LACKING)
+def test_a_reproduction_says_in_one_line_what_is_missing(path, message, tmp_path, monkeypatch):
+    parts(tmp_path, LACKING[message])
+    arguments = ["--folds", "9"] if "fold 9" in message else []
+    said = last_words(path, [str(tmp_path), *arguments], monkeypatch)
+    assert message in said
+    assert "\n" not in said
+
+
+def test_folds_of_all_queries_need_queries_with_ids_of_their_own(tmp_path, monkeypatch):
+    parts(tmp_path, LACKING["has no fold 9"])
+    said = last_words(EXAMPLES / "reproduce" / "rank_cosine.py", [str(tmp_path)], monkeypatch)
+    assert said == "a query occurs in more than one of the data sets"
 
 
 def test_rankboost_takes_the_best_weak_learner(monkeypatch):

@@ -10,7 +10,8 @@ import argparse
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -94,18 +95,39 @@ def parse_arguments(
     return arguments
 
 
+@contextmanager
+def one_line() -> Iterator[None]:
+    """End the script with one line where data cannot be read or used."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        sys.exit(str(error).splitlines()[0])
+
+
 def read_folds(arguments: argparse.Namespace) -> list[Fold]:
     """Load the folds asked for; what cannot be read ends the script with one line that says why."""
     wanted = set(filter(None, arguments.folds.split(",")))
-    try:
+    with one_line():
         folds = [fold for fold in load_folds(arguments.folder) if not wanted or str(fold.number) in wanted]
-    except (OSError, ValueError) as error:
-        sys.exit(str(error).splitlines()[0])
+        for fold in folds:
+            check(fold, arguments.folder)
     if not folds:
         sys.exit(f"{arguments.folder} has no fold {arguments.folds}")
     if not arguments.quick:
         return folds
     return [map_fold(folds[0], lambda data: data.select(np.arange(min(20, data.n_queries))))]
+
+
+def check(fold: Fold, folder: Path) -> None:
+    """Raise a ValueError that says what a fold lacks: features, queries, or an order to learn."""
+    for part, data in {"training": fold.train, "validation": fold.vali, "test": fold.test}.items():
+        where = f"{folder}, {part} part of fold {fold.number}"
+        if (data.X[:1] == data.X).all():
+            raise ValueError(f"{where}: there is no feature in which documents differ")
+        if data.n_queries < 2:
+            raise ValueError(f"{where}: there is one query, and a comparison needs two")
+        if part == "training" and len(data.queries.levels.label) == data.n_queries:
+            raise ValueError(f"{where}: no query has documents of different grades, so there is no order to learn")
 
 
 def wants(arguments: argparse.Namespace, table: str) -> bool:

@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 from _baselines import Normalize, RankBoost, TwoLayerRankNet
-from _tables import Measured, Method, choose, fit, parse_arguments, progress, read_folds, wants
+from _tables import Measured, Method, choose, fit, one_line, parse_arguments, progress, read_folds, wants
 from sklearn.base import BaseEstimator, clone
 
 from boostlist import LinearRanker, RankCosineRanker, RankSVM, TreeRanker
@@ -117,7 +117,8 @@ PER_QUERY = [
 
 def four_folds(folds: Sequence[Fold]) -> list[Fold]:
     """Return four folds of all queries: a part for testing, the next one for choosing, two for training."""
-    whole = RankingData.concat([folds[0].train, folds[0].vali, folds[0].test])
+    with one_line():
+        whole = RankingData.concat([folds[0].train, folds[0].vali, folds[0].test])
     order = np.random.default_rng(0).permutation(whole.n_queries)
     edges = np.linspace(0, len(order), FOLDS + 1).astype(int)
     parts = [np.sort(order[lo:hi]) for lo, hi in pairwise(edges)]
