@@ -10,8 +10,8 @@ figures; `_thesis.py` lists them, and is a literal port of it. Every cell has th
 Standard: whole lists, features scaled to 0..1 within the query, truncation k in the loss only, Newton's method to the
 optimum, kernels with the thesis's vanilla parameters ("special": with those) and a basis of 200 training documents, C
 chosen on the validation part by NDCG@10. Program: first k documents, its own metric. The rows "file order" and "random
-order" are what no model at all gets; in the first figure of "random order" the grades of lists are drawn independently
-with shares of 52, 32, 13, 2 and 1 %, about those of MSLR-WEB10K.
+order" are what no model at all gets. The thesis has no such rows: the first figure of "random order" is that of made
+lists, with grades drawn independently with shares of 52, 32, 13, 2 and 1 %, what we take those of MSLR-WEB10K to be.
 
 Table 5.6 has the iterations of the program, and of solver="diagonal-by-query", which follows its rule with the
 derivatives of the loss; below it are those of the program with its errors mended one by one.

@@ -3,13 +3,13 @@
     python cs_rglist.py FOLDER [--folds 1,2] [--tables 1,2] [--wide]
 
 The folder is named after its data set (OHSUMED, MQ2008, ...). Paper: linear models on LETOR 3.0 and 4.0; C from 1e-4 to
-1, then 0.6, 0.8, 1.2 and 1.4 times the best, chosen on the validation part by AvgNDCG, the mean of NDCG@1 to 10; tied
-grades in file order; ListMLE without a penalty, by gradient descent that stops early.
+1, then 0.6, 0.8, 1.2 and 1.4 times the best, chosen on the validation part by AvgNDCG, the mean of NDCG@1 to 10; one
+order of the documents for tied grades, not said which; ListMLE without a penalty, by gradient descent that stops early.
 
 Here: the same search for both, with ListMLE trained like cs-RgList, to the optimum with the same penalty, so that rows
-differ by the loss and the rule for ties alone. Rules: file order as in the paper, random order, Breslow's and
-Efron's; --wide lets C go up to 1e3 at first. Queries without relevant documents score 0. Tables 2 and 3 are the paper's
-TD2003 and NP2004, which are printed beside whatever set is given; table 3 is table 1 by rank.
+differ by the loss and the rule for ties alone. Rules: file order, which a stable sort leaves, random order, Breslow's
+and Efron's; --wide lets C go up to 1e3 at first. Queries without relevant documents score 0. Tables 2 and 3 are the
+paper's TD2003 and NP2004, which are printed beside whatever set is given; table 3 is table 1 by rank.
 """
 
 from __future__ import annotations
