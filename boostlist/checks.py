@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import operator
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
@@ -39,6 +40,20 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str, prefix: str = 
     """Return "did you mean a or b?", each with the prefix, for what is near to a name; `otherwise` if nothing is."""
     near = difflib.get_close_matches(name, list(known), cutoff=cutoff)
     return f"did you mean {' or '.join(prefix + each for each in near)}?" if near else otherwise
+
+
+def check_call(cls: type, args: Sequence[object], parameters: Mapping[str, object]) -> None:
+    """Raise a TypeError that names the parameters of a class if it takes others than these."""
+    signature = inspect.signature(cls.__init__)  # type: ignore[misc]
+    try:
+        signature.bind_partial(None, *args, **parameters)
+    except TypeError as error:
+        known = list(signature.parameters)[1:]
+        unknown = next((name for name in parameters if name not in known), "")
+        hint = did_you_mean(unknown, known, "")
+        raise TypeError(
+            f"{cls.__name__}: {error}; {f'{hint} Its' if hint else 'its'} parameters, by name, are {', '.join(known)}"
+        ) from None
 
 
 def check_whole(name: str, value: int, least: int, otherwise: str = "") -> int:

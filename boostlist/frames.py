@@ -7,6 +7,7 @@ Others are turned into it, column by column; columns of pandas that are so alrea
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
@@ -51,9 +52,20 @@ def columns_of(labels: Any) -> dict[str, Any] | None:
 
 
 def without_qid(X: Any) -> Any:
-    """Return the other columns of a data frame as `to_pandas` does; anything else as it is."""
+    """Return the other columns of a data frame as `to_pandas` does; anything else as it is.
+
+    Raises
+    ------
+    ValueError
+        As `to_pandas` does, and if there are none.
+    """
     frame = as_frame(X)
-    return X if frame is None else to_pandas(frame, [name for name in frame.columns if name != QID])
+    if frame is None:
+        return X
+    names = [name for name in frame.columns if name != QID]
+    if not names:
+        raise ValueError(f"X has no features: its columns are {', '.join(frame.columns) or 'none'}")
+    return to_pandas(frame, names)
 
 
 def to_pandas(frame: nw.DataFrame[Any], names: Sequence[str]) -> pd.DataFrame:
@@ -72,13 +84,20 @@ def to_pandas(frame: nw.DataFrame[Any], names: Sequence[str]) -> pd.DataFrame:
     if not isinstance(native, pd.DataFrame):
         return pd.DataFrame({name: _column(frame.get_column(name)) for name in names}, columns=list(names), copy=False)
     found = native if list(native.columns) == list(names) else native[list(names)]
-    plain = np.dtype | pd.CategoricalDtype | pd.SparseDtype
-    foreign = [name for name in names if not isinstance(native[name].dtype, plain)]
+    foreign = [name for name in names if not _is_plain(native[name].dtype)]
     if foreign:
         found = found.copy(deep=False)
         for name in foreign:
             found[name] = _column(frame.get_column(name))
     return found
+
+
+def _is_plain(kind: Any) -> bool:
+    import pandas as pd
+
+    if isinstance(kind, np.dtype):
+        return kind.kind in "biuf"
+    return isinstance(kind, pd.CategoricalDtype | pd.SparseDtype)
 
 
 def _column(series: nw.Series[Any]) -> Any:
@@ -94,7 +113,22 @@ def _column(series: nw.Series[Any]) -> Any:
     if kind == nw.Categorical:
         # The values that occur, in order: polars would name those of every other column too.
         return pd.Categorical(series.to_list())
+    if kind == nw.Object:  # of numbers of several kinds, perhaps
+        with suppress(TypeError, ValueError):
+            return series.to_numpy().astype(np.float64)
     raise ValueError(f"column {series.name!r} is {kind}, not numeric; make it a number or a category, or leave it out")
+
+
+def refuse_categories(X: Any, who: str) -> None:
+    """Raise a ValueError that names the first categorical column of a data frame."""
+    import pandas as pd
+
+    for name in X.columns:
+        if isinstance(X[name].dtype, pd.CategoricalDtype):
+            raise ValueError(
+                f"column {name!r} is a category, which {who} does not take; make numbers of it, for example with "
+                "sklearn.preprocessing.OneHotEncoder, leave it out, or use TreeRanker, which splits categories"
+            )
 
 
 def refuse_infinite(X: pd.DataFrame) -> None:

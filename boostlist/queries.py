@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boostlist._typing import FloatArray, IntArray
+from boostlist._typing import AnyArray, FloatArray, IntArray
 from boostlist.arrays import frozen, vector, whole_numbers
 from boostlist.frames import columns_of
 
@@ -265,13 +265,40 @@ class Queries:
         return scores
 
 
-def query_boundaries(qid: ArrayLike) -> IntArray:
+_SORT_FIRST = (
+    'sort first: order = np.argsort(qid, kind="stable"), then take X[order], or with pandas X.iloc[order], and y and '
+    "qid likewise"
+)
+
+
+def query_boundaries(qid: ArrayLike, remedy: str = _SORT_FIRST) -> IntArray:
     """Return the row at which each run of equal ids begins, with the number of rows appended.
 
     Raises
     ------
     ValueError
-        If an id is missing, or reappears after another one: the rows of a query must be adjacent.
+        If an id is missing, or reappears after another one: the rows of a query must be adjacent. The remedy is what to
+        do about it.
+    """
+    codes, ids = query_codes(qid)
+    heads = np.flatnonzero(np.diff(codes, prepend=-1))
+    if len(heads) != codes.max(initial=-1) + 1:
+        seen = np.maximum.accumulate(codes[heads])
+        row = int(heads[1:][codes[heads[1:]] <= seen[:-1]][0])
+        raise ValueError(
+            f"qid {ids[row : row + 1].tolist()[0]!r} reappears at row {row} after rows of another query; the rows of a "
+            f"query must be adjacent; {remedy}"
+        )
+    return np.append(heads, len(codes)).astype(np.int64)
+
+
+def query_codes(qid: ArrayLike) -> tuple[IntArray, AnyArray]:
+    """Return 0, 1, ... for the query of each row, in order of the queries' first rows, and the ids as an array.
+
+    Raises
+    ------
+    ValueError
+        If ids are not one-dimensional, or one is missing.
     """
     import pandas as pd
 
@@ -280,17 +307,8 @@ def query_boundaries(qid: ArrayLike) -> IntArray:
         ids = ids[:, 0]
     if ids.ndim != 1:
         raise ValueError(f"qid must be one-dimensional, got shape {ids.shape}")
-    codes, values = pd.factorize(ids)
+    codes, _ = pd.factorize(ids)
     missing = np.flatnonzero(codes < 0)
     if missing.size:
         raise ValueError(f"qid[{missing[0]}] is missing; every row needs a query id")
-    heads = np.flatnonzero(np.diff(codes, prepend=-1))
-    if len(heads) != len(values):
-        seen = np.maximum.accumulate(codes[heads])
-        row = int(heads[1:][codes[heads[1:]] <= seen[:-1]][0])
-        raise ValueError(
-            f"qid {ids[row : row + 1].tolist()[0]!r} reappears at row {row} after rows of another query; the rows of a "
-            'query must be adjacent. Sort first: order = np.argsort(qid, kind="stable"), then take X[order], or with '
-            "pandas X.iloc[order], and y and qid likewise"
-        )
-    return np.append(heads, len(ids)).astype(np.int64)
+    return codes, ids

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from boostlist._typing import AnyArray, FloatArray, IntArray
 from boostlist.calibration import METHODS, Isotonic, Logistic, Method
 from boostlist.checks import check_choice, check_weight, warn
-from boostlist.frames import QID, qid_column, without_qid
+from boostlist.frames import QID, columns_of, qid_column, refuse_categories, without_qid
 from boostlist.queries import Queries, query_boundaries
 
 if TYPE_CHECKING:
@@ -120,6 +120,9 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
         """
         check_choice("method", method, Method)
         scores = self._list_scores(X, qid, group)
+        labels = next(iter((columns_of(y) or {"": y}).values()))
+        if len(labels) != len(scores):
+            raise ValueError(f"{type(self).__name__}.calibrate: X has {len(scores):,} rows but y has {len(labels):,}")
         start = list_starts(X, len(scores), qid, group)
         queries = Queries.from_sizes(y, [len(scores)] if start is None else np.diff(start))
         weight = np.ones(len(scores)) if sample_weight is None else checked_weight(sample_weight, queries)
@@ -226,9 +229,12 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
     def _checked_features(self, X: Any, missing: Literal["refuse", "keep"], reset: bool) -> Any:
         checked = X
         if reset or not self._is_as_trained(X):
+            given = without_qid(X)
+            if hasattr(given, "columns"):
+                refuse_categories(given, type(self).__name__)
             checked = validate_data(
                 self,
-                without_qid(X),
+                given,
                 reset=reset,
                 accept_sparse="csr",
                 dtype=(np.float64, np.float32),

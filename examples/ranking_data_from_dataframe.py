@@ -24,7 +24,7 @@ shop = pd.DataFrame(
 appeal = 2 * shop["title_match"] + 0.4 * shop["stars"].fillna(3) - 0.3 * np.log(shop["price"]) + rng.normal(0, 0.4, n)
 shop["bought"] = np.digitize(appeal, appeal.quantile([0.7, 0.9]))
 
-data = RankingData.from_frame(shop, qid="search", label="bought")
+data = RankingData.from_frame(shop, qid="search", label="bought", sort=True)  # searches together
 print(data.describe())
 train, test = data.split(0.8, seed=0)
 ranker = boostlist.TreeRanker("cs_listmle", n_estimators=80, learning_rate=0.1).fit(train.X, train.y, qid=train.qid)

@@ -103,5 +103,6 @@ def test_wrong_input():
         model.calibrate(TEST.X, TEST.y, method="platt")
     with pytest.raises(ValueError, match=r"labels\[0\] is nan"):
         model.calibrate(TEST.X, np.full(TEST.n_documents, np.nan))
-    with pytest.raises(ValueError, match="sizes sum to"):
-        model.calibrate(TEST.X, TEST.y[1:])
+    for y in (TEST.y[1:], {"click": TEST.y[1:]}):
+        with pytest.raises(ValueError, match=rf"X has {TEST.n_documents} rows but y has {TEST.n_documents - 1}"):
+            model.calibrate(TEST.X, y)

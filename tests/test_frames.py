@@ -59,6 +59,13 @@ def test_other_columns():
     assert without_qid(number)["a"].tolist() == [1.0, 2.0]
     unnamed = pd.DataFrame({0: pd.array([1, None], "Int64"), 1: [2.0, 3.0]})
     np.testing.assert_array_equal(to_pandas(as_frame(unnamed), [0, 1]), [[1, 2], [np.nan, 3]])
+    mixed = pd.DataFrame({"a": pd.Series([1, None, True, 2.5], dtype=object)})
+    np.testing.assert_array_equal(without_qid(mixed)["a"].to_numpy(np.float64), [1, np.nan, 1, 2.5])
+    for bad in (["x", "y"], [1, "x"], [pd.Timestamp("2020-01-01")], [1j]):
+        with pytest.raises(ValueError, match=r"column 'a' is .*, not numeric; make it a number or a category"):
+            without_qid(pd.DataFrame({"a": bad}))
+    with pytest.raises(ValueError, match="X has no features: its columns are qid"):
+        without_qid(pd.DataFrame({"qid": [1]}))
     for text in (pl.DataFrame({"a": ["x"]}), pa.table({"a": ["x"]})):
         with pytest.raises(ValueError, match="column 'a' is String, not numeric; make it a number or a category"):
             without_qid(text)

@@ -11,9 +11,11 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from boostlist.checks import did_you_mean
 from boostlist.cli._usage import UsageError
 
 if TYPE_CHECKING:
@@ -48,6 +50,16 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="column of CSV and Parquet that says where it was shown, if there is one (position); '': a feature",
     )
+    group.add_argument(
+        "--drop", type=names, default=[], metavar="NAMES", help="columns of CSV and Parquet to leave out, with commas"
+    )
+    group.add_argument(
+        "--categorical",
+        type=names,
+        default=[],
+        metavar="NAMES",
+        help="columns of CSV and Parquet whose values, text or numbers, are categories, with commas; trees take them",
+    )
     group.add_argument("--zero-based", action="store_true", help="LETOR features are counted from 0")
     group.add_argument("--sort", action="store_true", help="bring the documents of a query together")
 
@@ -79,41 +91,68 @@ def read_data(
         Whether rows are known by their place in the file, which must then have the documents of a query together.
     """
     from boostlist.datasets import RankingData, load_letor
-    from boostlist.queries import query_boundaries
 
     check_input(path)
     if by_row and arguments.sort:
         raise UsageError(f"--sort would change the order of the rows, which scores go by; {_SORT_FIRST}")
     kind = arguments.format or format_of(path)
     if kind == "letor":
+        if arguments.drop or arguments.categorical:
+            raise UsageError(
+                "--drop and --categorical name columns of CSV and Parquet; features of LETOR have no names"
+            )
         chosen = {"n_features": n_features, "zero_based": arguments.zero_based, "sort": arguments.sort}
-        with _our_options(), _open_pipe(path) as source:
+        with _our_options(by_row), _open_pipe(path) as source:
             return load_letor(source, comments=comments, **chosen)
-    frame = _read_frame(path, kind)
-    if not labelled and arguments.label_column not in frame.columns:
-        frame[arguments.label_column] = 0.0
-    if by_row and arguments.qid_column in frame.columns:
-        try:
-            query_boundaries(frame[arguments.qid_column])
-        except ValueError as error:
-            raise ValueError(f"{path}: {str(error).partition('. Sort first')[0]}; {_SORT_FIRST}") from None
-    names = ("qid", "label", "weight", "docid", "position")
-    columns: dict[str, Any] = {name: getattr(arguments, f"{name}_column") or None for name in names}
-    with _our_options():
-        return RankingData.from_frame(frame, **columns)
+    with _our_options(by_row, prefix=f"{_name(path)}: "):
+        frame = _read_frame(path, kind)
+        if not labelled and arguments.label_column not in frame.columns:
+            frame[arguments.label_column] = 0.0
+        roles = ("qid", "label", "weight", "docid", "position")
+        columns: dict[str, Any] = {role: getattr(arguments, f"{role}_column") or None for role in roles}
+        frame = _chosen_columns(frame, arguments.drop, arguments.categorical, tuple(columns.values()))
+        return RankingData.from_frame(frame, **columns, sort=arguments.sort)
 
 
 _SORT_FIRST = "bring the documents of a query together first: boostlist data convert --sort FILE SORTED"
 
 
 @contextmanager
-def _our_options() -> Iterator[None]:
+def _our_options(by_row: bool, prefix: str = "") -> Iterator[None]:
     """Let errors that advise an option of the library advise the command's."""
     try:
         yield
     except ValueError as error:
-        text = re.sub(r"\b(sort|zero_based)=True", lambda option: f"--{option[1].replace('_', '-')}", str(error))
-        raise ValueError(text.replace("weight=None", "--weight-column ''")) from error
+        text = re.sub(r"use (\S+\(frame, )?sort=True\)?", _SORT_FIRST if by_row else "use --sort", str(error))
+        text = text.replace("zero_based=True", "--zero-based").replace("weight=None", "--weight-column ''")
+        raise ValueError(prefix + text) from error
+
+
+def _chosen_columns(frame: Any, drop: Sequence[str], categorical: Sequence[str], others: tuple[Any, ...]) -> Any:
+    """Return the columns that are not dropped, with categories; text in one that is to be a feature is an error."""
+    import pandas as pd
+
+    for name in (*drop, *categorical):
+        if name not in frame.columns:
+            hint = did_you_mean(name, frame.columns, f"its columns are {', '.join(frame.columns)}")
+            raise ValueError(f"there is no column {name!r}; {hint}")
+    frame = frame.drop(columns=drop)
+    frame = frame.astype(dict.fromkeys((name for name in categorical if name in frame.columns), "category"))
+    for name, column in frame.items():
+        if name in others or pd.api.types.is_numeric_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
+            continue
+        bad = column[column.notna() & pd.to_numeric(column, errors="coerce").isna()]
+        found = f"holds {bad.iloc[0]!r}, no number, in row {bad.index[0]}" if len(bad) else f"is {column.dtype}"
+        raise ValueError(
+            f"column {name!r} {found}; leave it out by --drop {name}, or take its values for categories, which trees "
+            f"can split, by --categorical {name}"
+        )
+    return frame
+
+
+def names(text: str) -> list[str]:
+    """Return names with commas between them as a list."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 @contextmanager
@@ -128,6 +167,10 @@ def _open_pipe(path: str) -> Iterator[Any]:
         yield path
 
 
+def _name(path: str) -> str:
+    return "standard input" if path == "-" else path
+
+
 def check_input(path: str) -> None:
     """Refuse a path that is not there, or is a folder; ``-`` is standard input."""
     if path == "-":
@@ -138,11 +181,18 @@ def check_input(path: str) -> None:
         raise UsageError(f"{path} is a folder; give a file, such as {os.path.join(path, 'test.txt')}")
 
 
-def features(data: RankingData) -> Any:
-    """Return the features as estimators take them: with their names, where there are any, so that these are checked."""
-    if data.feature_names is None:
+def features(data: RankingData, path: str, names: Sequence[str] | None) -> Any:
+    """Return the features as a model takes them that knows its own by these names, or None, by their place.
+
+    The model compares names. Where only one side has any, the order decides, and standard error says so.
+    """
+    if names is None and data.feature_names is not None and not data.categories:
+        print(f"boostlist: the model knows features by their order, not by the names in {_name(path)}", file=sys.stderr)
         return data.X
-    return data.feature_frame()
+    if names is not None and data.feature_names is None and len(names) == data.n_features:
+        print(f"boostlist: {_name(path)} has no names of features: they are the model's, in its order", file=sys.stderr)
+        return replace(data, feature_names=tuple(names)).feature_frame()
+    return data.X if data.feature_names is None else data.feature_frame()
 
 
 def _read_frame(path: str, kind: str) -> Any:
@@ -230,7 +280,7 @@ def read_scores(path: str, documents: int) -> FloatArray:
     """
     import numpy as np
 
-    name = "standard input" if path == "-" else path
+    name = _name(path)
     check_input(path)
     lines = (sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()).splitlines()
     scores = np.empty(len(lines))

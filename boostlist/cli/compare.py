@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boostlist.cli._io import add_reading_options, format_of, read_data
+from boostlist.cli._io import add_reading_options, format_of, names, read_data
 from boostlist.cli._usage import checking_arguments
 
 if TYPE_CHECKING:
@@ -122,11 +122,11 @@ def plan_of(arguments: argparse.Namespace) -> Plan:
 
     return make_plan(
         _data(arguments),
-        _names(arguments.models),
+        names(arguments.models),
         baseline=arguments.baseline,
         folds=_fold_numbers(arguments.folds),
         repeats=arguments.repeats,
-        metrics=_names(arguments.metrics),
+        metrics=names(arguments.metrics),
         select=arguments.select,
         grid=arguments.grid,
         tune=arguments.tune,
@@ -141,7 +141,7 @@ def _data(arguments: argparse.Namespace) -> Any:
     from boostlist.evaluation.sources import Named
 
     path = arguments.data
-    asked = [name for name in ("format", "zero_based", "sort") if getattr(arguments, name)]
+    asked = [name for name in ("format", "drop", "categorical", "zero_based", "sort") if getattr(arguments, name)]
     if path is None or Path(path).is_dir() or not Path(path).exists():
         if asked:
             raise ValueError(f"--{asked[0].replace('_', '-')} is for one file, not for the folds of a folder")
@@ -152,15 +152,11 @@ def _data(arguments: argparse.Namespace) -> Any:
     return path
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
 def _fold_numbers(text: str | None) -> list[int] | None:
     if text is None:
         return None
     numbers: list[int] = []
-    for part in _names(text):
+    for part in names(text):
         found = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
         if found is None:
             raise ValueError(f"--folds takes numbers and ranges, such as 1,2 or 1-3; got {part!r}")

@@ -119,7 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         model = load_model(arguments.model)
         data = read_data(arguments.data, arguments, n_features=model.n_features_in_)
-        scores = model.predict(features(data))
+        scores = model.predict(features(data, arguments.data, getattr(model, "feature_names_in_", None)))
     values = {metric.name: metric.per_query(scores, data.queries) for metric in metrics}
     if arguments.per_query:
         _print_per_query(data, values)

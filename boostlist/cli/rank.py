@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         labelled=False,
         by_row=arguments.form != "trec",
     )
-    scores = model.predict(features(data))
+    scores = model.predict(features(data, arguments.data, getattr(model, "feature_names_in_", None)))
     lines = {"scores": _scores, "ranking": _ranking, "trec": _trec}[arguments.form](data, scores, arguments.top)
     with open_output(arguments.out) as file:
         for line in lines:

@@ -80,6 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     vali = None
     if arguments.vali is not None:
         vali = read_data(arguments.vali, arguments, n_features=train.n_features)
+        seen = features(vali, arguments.vali, train.feature_names)
     if model.stops:
         setting.setdefault("n_jobs", arguments.jobs)
     estimator = model.make(setting, arguments.seed)
@@ -87,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     fit: dict[str, Any] = {}
     if model.stops and vali is not None:
         weight = () if vali.query_weight is None else (vali.query_weight,)
-        fit = {"eval_set": [(features(vali), vali.y, vali.qid, *weight)], "eval_metric": metric}
+        fit = {"eval_set": [(seen, vali.y, vali.qid, *weight)], "eval_metric": metric}
         if arguments.early_stopping is not None:
             fit["early_stopping_rounds"] = arguments.early_stopping
     if train.position is not None:
@@ -95,13 +96,19 @@ def run(arguments: argparse.Namespace) -> int:
             raise ValueError(f"the data has positions, which {model.name} takes none of; leave the column out")
         fit["position"] = train.position
     with nullcontext() if arguments.quiet else _telling_compilation():
-        estimator.fit(features(train), train.y, qid=train.qid, sample_weight=train.query_weight, **fit)
+        estimator.fit(
+            features(train, arguments.data, train.feature_names),
+            train.y,
+            qid=train.qid,
+            sample_weight=train.query_weight,
+            **fit,
+        )
     seconds = time.perf_counter() - begin
     _save(estimator, arguments.out)
     if not arguments.quiet:
         print(_summary(model.name, estimator, train, seconds), file=sys.stderr)
         if vali is not None:
-            value = metric.mean(estimator.predict(features(vali)), vali.queries)
+            value = metric.mean(estimator.predict(seen), vali.queries)
             print(f"{metric.name} on {arguments.vali}: {value:.4f}", file=sys.stderr)
     return 0
 

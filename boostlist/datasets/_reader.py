@@ -366,8 +366,8 @@ class _Reader:
 
             X = csr_matrix((self.values, self.indices, self.indptr), shape=(self.rows, self.width))
         comments = np.array(self.comments, dtype=object) if self.options.comments else None
-        data = RankingData(X, self.y, self.qid, comments=comments)
-        return data.grouped() if self.options.sort else data
+        make = RankingData.grouped if self.options.sort else RankingData
+        return make(X, self.y, self.qid, comments=comments)
 
 
 def _locate(text: AnyArray, document: int) -> tuple[int, int, int]:

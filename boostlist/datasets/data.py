@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from boostlist.datasets.description import Description
 from boostlist.datasets.normalization import Method, normalized
 from boostlist.frames import columns_of
 from boostlist.positions import Positions
-from boostlist.queries import Queries, query_boundaries
+from boostlist.queries import Queries, query_boundaries, query_codes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,6 +58,7 @@ class RankingData:
     categories: Categories | None = None
     position: AnyArray | None = None
     labels: Mapping[str, FloatArray] | None = None
+    _start: IntArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         X = _matrix(self.X)
@@ -68,13 +69,14 @@ class RankingData:
         for name, array in {"y": y, "qid": qid, **{f"labels[{name!r}]": each for name, each in labels.items()}}.items():
             if array.shape != (X.shape[0],):
                 raise ValueError(f"{name} has shape {array.shape} but X has {X.shape[0]:,} rows")
-        checked: dict[str, Any] = {"X": X, "y": frozen(y), "qid": frozen(qid)}
+        start = query_boundaries(qid, _GROUP_FIRST)
+        checked: dict[str, Any] = {"X": X, "y": frozen(y), "qid": frozen(qid), "_start": start}
         if labels:
             if not np.array_equal(y, next(iter(labels.values())), equal_nan=True):
                 raise ValueError("y is not the first of the labels; give all of them as y, by name")
             checked["labels"] = {name: frozen(each) for name, each in labels.items()}
         if self.query_weight is not None:
-            checked["query_weight"] = frozen(_query_weight(self.query_weight, qid))
+            checked["query_weight"] = frozen(_query_weight(self.query_weight, len(start) - 1))
         if self.feature_names is not None:
             names = tuple(str(name) for name in self.feature_names)
             if len(names) != X.shape[1] or len(set(names)) != len(names):
@@ -93,10 +95,8 @@ class RankingData:
 
     def __repr__(self) -> str:
         kind = "CSR" if self.is_sparse else "dense"
-        # Counted by runs of ids: printing must not fail where the documents of a query are scattered.
-        queries = int(np.count_nonzero(self.qid[1:] != self.qid[:-1])) + min(len(self), 1)
         return (
-            f"RankingData({self.n_documents:,} documents, {queries:,} queries, "
+            f"RankingData({self.n_documents:,} documents, {self.n_queries:,} queries, "
             f"{self.n_features:,} features, {kind} {self.X.dtype})"
         )
 
@@ -127,10 +127,6 @@ class RankingData:
     def names(self) -> tuple[str, ...]:
         """Feature names; f1, f2, ... where none were given."""
         return self.feature_names or tuple(f"f{j}" for j in range(1, self.n_features + 1))
-
-    @cached_property
-    def _start(self) -> IntArray:
-        return query_boundaries(self.qid)
 
     @cached_property
     def queries(self) -> Queries:
@@ -227,13 +223,14 @@ class RankingData:
         weight: str | None = WEIGHT,
         position: str | None = POSITION,
         docid: str | None = DOCID,
+        sort: bool = False,
     ) -> RankingData:
         """Make ranking data from a data frame of pandas, polars, pyarrow or another library that narwhals knows.
 
         Parameters
         ----------
         frame
-            A row a document; the documents of a query need not be adjacent.
+            A row a document.
         qid, label
             Names of the columns with query ids and labels; several labels, of which the first is y, are a list.
         features
@@ -245,14 +242,35 @@ class RankingData:
             Name of the column that says where the document was shown, likewise.
         docid
             Name of the column with ids of documents, likewise; they become comments, as in LETOR text.
+        sort
+            Bring the documents of a query together where others lie between, which is an error otherwise.
 
         Raises
         ------
         ValueError
-            If a column is not there, or neither number nor category, or weights differ within a query; the message
-            names it.
+            If a column is not there, or neither number nor category, or weights differ within a query, or its documents
+            are scattered; the message names it.
         """
-        return cls(**read_frame(frame, qid, label, weight, features, position, docid)).grouped()
+        given = read_frame(frame, qid, label, weight, features, position, docid)
+        if sort:
+            return cls.grouped(**given)
+        query_boundaries(given["qid"], "use RankingData.from_frame(frame, sort=True)")
+        return cls(**given)
+
+    @classmethod
+    def grouped(cls, X: Any, y: Any, qid: ArrayLike, **others: Any) -> RankingData:
+        """Make data of documents in any order: those of a query are brought together, in the order of their first ones.
+
+        Parameters
+        ----------
+        X, y, qid, **others
+            The attributes, an entry for each document; `query_weight` has one for each query, in order of appearance.
+        """
+        codes, ids = query_codes(qid)
+        if np.all(np.diff(codes) >= 0):
+            return cls(X, y, ids, **others)
+        given = {"X": _matrix(X), "y": columns_of(y) or y, "qid": ids, **others}
+        return cls(**(given | _rows(given, np.argsort(codes, kind="stable"))))
 
     @classmethod
     def concat(cls, parts: Sequence[RankingData]) -> RankingData:
@@ -280,7 +298,7 @@ class RankingData:
             return None if any(array is None for array in arrays) else np.concatenate(arrays)
 
         qid = joined("qid")
-        if _count(qid) != sum(part.n_queries for part in parts):
+        if query_codes(qid)[0].max(initial=-1) + 1 != sum(part.n_queries for part in parts):
             raise ValueError("a query occurs in more than one of the data sets")
         optional = {name: joined(name) for name in ("query_weight", "comments", "position")}
         named = [part.labels or {} for part in parts]
@@ -288,15 +306,6 @@ class RankingData:
             raise ValueError(f"cannot join data with the labels {', '.join(named[0])} and data with others")
         optional["labels"] = {name: np.concatenate([each[name] for each in named]) for name in named[0]} or None
         return cls(X, joined("y"), qid, feature_names=first.feature_names, categories=first.categories, **optional)
-
-    def grouped(self) -> RankingData:
-        """Bring the documents of each query together, in order of the queries' first documents."""
-        import pandas as pd
-
-        codes, _ = pd.factorize(self.qid)
-        if np.all(np.diff(codes) >= 0):
-            return self
-        return self._rows(np.argsort(codes, kind="stable"), self.query_weight)
 
     def select(self, queries: ArrayLike) -> RankingData:
         """Return some of the queries.
@@ -326,12 +335,7 @@ class RankingData:
         # Rows of the chosen queries one after the other, without a loop over queries.
         rows = np.arange(sizes.sum()) + np.repeat(start - np.cumsum(sizes) + sizes, sizes)
         weight = None if self.query_weight is None else self.query_weight[chosen]
-        return self._rows(rows, weight)
-
-    def _rows(self, rows: IntArray, weight: FloatArray | None) -> RankingData:
-        kept = {name: None if (a := getattr(self, name)) is None else a[rows] for name in ("comments", "position")}
-        kept["labels"] = None if self.labels is None else {name: each[rows] for name, each in self.labels.items()}
-        return replace(self, X=self.X[rows], y=self.y[rows], qid=self.qid[rows], query_weight=weight, **kept)
+        return replace(self, **_rows(vars(self), rows), query_weight=weight)
 
     def split(self, *shares: float, seed: int | None = 0) -> tuple[RankingData, ...]:
         """Split by query.
@@ -398,18 +402,26 @@ class RankingData:
         )
 
 
-def _query_weight(weight: ArrayLike, qid: AnyArray) -> FloatArray:
+_GROUP_FIRST = "sort first, or let RankingData.grouped(X, y, qid) bring them together"
+_BY_ROW = ("X", "y", "qid", "comments", "position", "labels")
+
+
+def _rows(given: Mapping[str, Any], rows: IntArray) -> dict[str, Any]:
+    """Return some rows of those attributes that have an entry, or several by name, for each document."""
+
+    def take(values: Any) -> Any:
+        if isinstance(values, Mapping):
+            return {name: take(each) for name, each in values.items()}
+        return (values if hasattr(values, "tocsr") else np.asarray(values))[rows]
+
+    return {name: take(given[name]) for name in _BY_ROW if given.get(name) is not None}
+
+
+def _query_weight(weight: ArrayLike, queries: int) -> FloatArray:
     array = np.asarray(weight, np.float64)
-    if array.shape != (queries := _count(qid),):
+    if array.shape != (queries,):
         raise ValueError(f"query_weight has shape {array.shape} but there are {queries:,} queries: one weight for each")
     return array
-
-
-def _count(qid: AnyArray) -> int:
-    """Return the number of queries, whose documents may be scattered."""
-    import pandas as pd
-
-    return len(pd.unique(qid))
 
 
 def _matrix(X: Any) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from boostlist._typing import FloatArray
 from boostlist.checks import did_you_mean
 from boostlist.datasets import RankingData
-from boostlist.evaluation.contenders import Grid, Guest, Trained
+from boostlist.evaluation.contenders import Grid, Guest, Trained, inputs
 from boostlist.evaluation.panel import read_options
 from boostlist.metrics import Metric
 
@@ -63,14 +63,15 @@ class CatBoostModel(Guest):
 
         fixed = {"loss_function": self.loss_function, "random_seed": seed, "thread_count": 1, "verbose": False}
         model = CatBoost({**fixed, "allow_writing_files": False, **setting})
-        model.fit(Pool(train.X, train.y, group_id=np.unique(train.qid, return_inverse=True)[1]))
+        groups = np.unique(train.qid, return_inverse=True)[1]
+        model.fit(Pool(inputs(train), train.y, cat_features=list(train.categories or ()), group_id=groups))
         bound = metric.bind(vali.queries)
-        stages = model.staged_predict(vali.X, thread_count=1)
+        stages = model.staged_predict(inputs(vali), thread_count=1)
         values = [float(np.nanmean(bound.per_query(np.asarray(scores, np.float64)))) for scores in stages]
         best = int(np.argmax(values) if metric.higher_is_better else np.argmin(values)) + 1
 
         def scores(data: RankingData) -> FloatArray:
-            return np.asarray(model.predict(data.X, ntree_end=best, thread_count=1), np.float64)
+            return np.asarray(model.predict(inputs(data), ntree_end=best, thread_count=1), np.float64)
 
         return Trained(scores, model, {"rounds": values}, best, self.loss_function)
 

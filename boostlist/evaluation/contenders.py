@@ -41,6 +41,11 @@ class Trained:
     objective: str = ""
 
 
+def inputs(data: RankingData) -> Any:
+    """Return the features as estimators take them: an array, or a data frame where there are categories."""
+    return data.feature_frame() if data.categories else data.X
+
+
 class Contender(Protocol):
     """What a comparison knows of a model."""
 

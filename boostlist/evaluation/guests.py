@@ -14,7 +14,7 @@ import numpy as np
 
 from boostlist.datasets import RankingData
 from boostlist.datasets.documents import document_ids
-from boostlist.evaluation.contenders import Guest, Trained
+from boostlist.evaluation.contenders import Guest, Trained, inputs
 from boostlist.metrics import Metric
 from boostlist.ranking_estimator import RankingEstimator
 
@@ -48,8 +48,8 @@ class Estimator(Guest):
             estimator.set_params(**parameters)
         last = getattr(estimator, "_final_estimator", estimator)  # of a pipeline
         labels = train.targets if isinstance(last, RankingEstimator) else train.y
-        estimator.fit(train.X, labels, **_query_argument(estimator, train))
-        return Trained(lambda data: np.asarray(estimator.predict(data.X), np.float64), estimator)
+        estimator.fit(inputs(train), labels, **_query_argument(estimator, train))
+        return Trained(lambda data: np.asarray(estimator.predict(inputs(data)), np.float64), estimator)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class Function(Guest):
         self, setting: Mapping[str, Any], train: RankingData, vali: RankingData, metric: Metric, seed: int
     ) -> Trained:
         """Return the function."""
-        return Trained(lambda data: np.asarray(self.function(data.X), np.float64))
+        return Trained(lambda data: np.asarray(self.function(inputs(data)), np.float64))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from boostlist.checks import did_you_mean
 from boostlist.datasets import RankingData
-from boostlist.evaluation.contenders import Contender, Grid, Trained
+from boostlist.evaluation.contenders import Contender, Grid, Trained, inputs
 from boostlist.metrics import Metric
 from boostlist.rankers import FAMILIES, Kind
 
@@ -142,12 +142,12 @@ class Model:
         estimator = self.make(parameters, seed)
         options: dict[str, Any] = {}
         if self.stops:
-            options = {"eval_set": [(vali.X, vali.targets, vali.qid)], "eval_metric": metric}
+            options = {"eval_set": [(inputs(vali), vali.targets, vali.qid)], "eval_metric": metric}
             options["early_stopping_rounds"] = setting.get("early_stopping_rounds")
-        estimator.fit(train.X, train.targets, qid=train.qid, **options)
+        estimator.fit(inputs(train), train.targets, qid=train.qid, **options)
         trained_on = getattr(estimator, "objective_", getattr(estimator, str(FAMILIES[self.family].loss), ""))
         return Trained(
-            scores=lambda data: estimator.predict(data.X),
+            scores=lambda data: estimator.predict(inputs(data)),
             estimator=estimator,
             history=_history(estimator),
             rounds=getattr(estimator, "n_estimators_", None),

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from boostlist import plugins
+from boostlist.checks import check_call
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -169,6 +170,7 @@ class Loss(ABC):
                 f"{cls.__name__} was called like a loss, but is the class: write {cls.__name__}(), with its parameters "
                 "by name"
             )
+        check_call(cls, args, parameters)
         return super().__new__(cls)
 
     @property

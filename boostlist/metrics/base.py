@@ -13,13 +13,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from boostlist import plugins
 from boostlist._typing import FloatArray, IntArray
 from boostlist.arrays import frozen
+from boostlist.checks import check_call
 from boostlist.parallel import over_queries
 from boostlist.queries import Queries
 
@@ -58,6 +59,11 @@ class Metric(ABC):
 
     empty: Empty = 0
     label: str | None = None
+
+    def __new__(cls, *args: Any, **parameters: Any) -> Self:
+        """Make a metric of parameters by name."""
+        check_call(cls, args, parameters)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         if self.empty not in (0, 1, "skip") or isinstance(self.empty, bool):

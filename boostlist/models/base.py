@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from boostlist._typing import AnyArray, FloatArray
-from boostlist.checks import check_choice, warn
+from boostlist.checks import check_choice, did_you_mean, warn
 from boostlist.losses import BoundLoss, Loss, registry
 from boostlist.models.positioned import PositionedDesign
 from boostlist.persistence import Storable, encode
@@ -36,7 +36,8 @@ def as_loss(loss: str | Loss) -> Loss:
     if isinstance(loss, Loss):
         return loss
     if not isinstance(loss, str) or loss not in registry:
-        raise ValueError(f"loss must be a loss of boostlist or one of {', '.join(registry)}, got {loss!r}")
+        hint = did_you_mean(str(loss), registry, f"its name is one of {', '.join(registry)}")
+        raise ValueError(f"loss must be a loss of boostlist or its name, got {loss!r}; {hint}")
     return registry[loss]()
 
 

@@ -181,6 +181,14 @@ def test_scattered_queries_need_sort(tmp_path, capsys):
     assert "sort=True" not in error
     assert main(["data", "convert", str(tmp_path / "a.txt"), str(tmp_path / "b.txt"), "--sort"]) == 0
     assert load_letor(tmp_path / "b.txt").qid.tolist() == [1, 1, 2]
+    (tmp_path / "a.csv").write_text("qid,label,x\n1,1,1\n2,0,2\n1,0,3\n")
+    assert main(["data", "describe", str(tmp_path / "a.csv")]) == 1
+    assert "a.csv: qid 1 reappears at row 2" in (error := capsys.readouterr().err)
+    assert "use --sort\n" in error
+    assert main(["data", "convert", str(tmp_path / "a.csv"), str(tmp_path / "b.txt"), "--sort"]) == 0
+    assert load_letor(tmp_path / "b.txt").qid.tolist() == [1, 1, 2]
+    assert main(["data", "describe", str(tmp_path / "b.txt"), "--drop", "x"]) == 2
+    assert "--drop and --categorical name columns of CSV" in capsys.readouterr().err
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path):

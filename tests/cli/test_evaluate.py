@@ -130,14 +130,15 @@ def test_scores_go_by_row_so_that_rows_must_not_move(tmp_path, capsys):
         (tmp_path / name).write_text(text)
     table, letor, scores = (str(tmp_path / name) for name in ("a.csv", "a.txt", "scores"))
     model = str(tmp_path / "m.npz")
-    assert main(["train", table, "-m", "linear:listnet", "-o", model, "-q"]) == 0
-    for arguments in (["evaluate", table, "--scores", scores], ["rank", model, table]):
-        assert main(arguments) == 1
-        error = capsys.readouterr().err
-        assert "qid 'a' reappears at row 2" in error
-        assert "boostlist data convert --sort" in error
+    assert main(["train", table, "-m", "linear:listnet", "-o", model, "-q", "--sort"]) == 0
+    for path, message in ((table, "qid 'a' reappears at row 2"), (letor, "line 3, column 3")):
+        for arguments in (["evaluate", path, "--scores", scores], ["rank", model, path]):
+            assert main(arguments) == 1
+            error = capsys.readouterr().err
+            assert message in error
+            assert "boostlist data convert --sort" in error
     for arguments in (["evaluate", letor, "--scores", scores], ["rank", model, letor, "--as", "ranking"]):
         assert main([*arguments, "--sort"]) == 2
         assert "--sort would change the order of the rows" in capsys.readouterr().err
-    assert main(["rank", model, table, "--as", "trec"]) == 0
+    assert main(["rank", model, table, "--as", "trec", "--sort"]) == 0
     assert main(["evaluate", letor, "--model", model, "--sort"]) == 0

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -81,6 +82,44 @@ def test_weights_of_queries_count_and_are_no_feature(tmp_path, capsys):
     data.to_frame().assign(weight=np.arange(len(data))).to_csv(path, index=False)
     assert main(["train", path, "-m", "linear:cs_listmle", "-o", out]) == 1
     assert "or --weight-column '' to make the column a feature" in capsys.readouterr().err
+
+
+def test_text_is_dropped_or_a_category(tmp_path, capsys):
+    table, other, model = (str(tmp_path / name) for name in ("train.csv", "test.csv", "m.txt"))
+    rows = [f"{q},{y},{town},title {y},{y}" for q in range(40) for y, town in enumerate(["Ulm", "Bonn", "", "Köln"])]
+    (tmp_path / "train.csv").write_text("\n".join(["qid,label,town,title,x", *rows]), encoding="utf-8")
+    command = ["train", table, "-m", "lightgbm:listnet?n_estimators=3"]
+    for options, message in (
+        ([], "train.csv: column 'town' holds 'Ulm', no number, in row 0; leave it out by --drop town, or .*--categ"),
+        (["--drop", "town,titel"], "there is no column 'titel'; did you mean title?"),
+    ):
+        assert main([*command, "-o", model, *options]) == 1
+        assert re.search(message, capsys.readouterr().err)
+    assert main([*command, "-o", model, "--drop", "town,title"]) == 0
+    assert boostlist.load(model).feature_names_in_.tolist() == ["x"]
+    columns = ["--drop", "title,x", "--categorical", "town"]
+    assert main([*command, "-o", model, *columns]) == 0
+    capsys.readouterr()
+    (tmp_path / "test.csv").write_text("qid,town,title,x\n1,Köln,a,0\n1,Ulm,b,0\n1,,c,0\n", encoding="utf-8")
+    assert main(["rank", model, other, *columns]) == 0
+    koeln, ulm, unknown = map(float, capsys.readouterr().out.split())
+    assert koeln > unknown > ulm
+
+
+def test_names_on_one_side_only_leave_the_order(files, tmp_path, capsys, recwarn):
+    table, named, plain = (str(tmp_path / name) for name in ("test.csv", "named.txt", "plain.npz"))
+    data = load_letor(files[1], n_features=10)
+    data.to_frame().to_csv(table, index=False)
+    assert main(["train", table, "-m", "lightgbm:listnet?n_estimators=3", "--vali", files[1], "-o", named]) == 0
+    assert capsys.readouterr().err.count("test.txt has no names of features: they are the model's") == 1
+    assert main(["train", files[1], "-m", "linear:listnet", "-o", plain, "-q"]) == 0
+    for model, path, note in ((named, files[1], "has no names"), (plain, table, "by their order, not by the names")):
+        assert main(["rank", model, path]) == 0
+        found = capsys.readouterr()
+        assert note in found.err
+        expected = boostlist.load(model).predict(data.feature_frame() if model == named else data.X)
+        np.testing.assert_allclose([float(line) for line in found.out.splitlines()], expected, rtol=1e-5)
+    assert not [each for each in recwarn if "feature names" in str(each.message)]
 
 
 def test_compilation_is_told_once(files, tmp_path, capsys, monkeypatch):

@@ -53,8 +53,21 @@ class TestContents:
     def test_one_weight_for_each_query(self, data, weight):
         with pytest.raises(ValueError, match=r"query_weight has shape .* but there are 3 queries"):
             replace(data, query_weight=weight)
-        scattered = RankingData(data.X, data.y, [7, 3, 9, 7, 3, 9], query_weight=[1, 2, 3])
-        assert scattered.grouped().queries.weight.tolist() == [1, 2, 3]
+
+    def test_scattered_queries_are_refused_and_can_be_grouped(self, data):
+        scattered = [7, 3, 9, 7, 3, 9]
+        with pytest.raises(ValueError, match=r"qid 7 reappears at row 3 .*RankingData\.grouped\(X, y, qid\)"):
+            RankingData(data.X, data.y, scattered)
+        more = {"query_weight": [1, 2, 3], "comments": list("abcdef"), "position": list("ABCDEF")}
+        for X in (data.X.tolist(), csr_matrix(data.X)):
+            found = RankingData.grouped(X, range(6), scattered, **more)
+            assert found.qid.tolist() == [7, 7, 3, 3, 9, 9]
+            assert found.y.tolist() == [0, 3, 1, 4, 2, 5]
+            np.testing.assert_array_equal(
+                found.X.toarray() if found.is_sparse else found.X, data.X[found.y.astype(int)]
+            )
+            assert "".join(found.comments) + "".join(found.position) == "adbecfADBECF"
+            assert found.queries.weight.tolist() == [1, 2, 3]
 
     def test_survives_pickle_and_copy(self, data):
         for twin in (pickle.loads(pickle.dumps(data)), copy.deepcopy(data)):
@@ -139,11 +152,14 @@ class TestFrames:
         data = RankingData(csr_matrix([[0, 2.0]]), [1], [5])
         assert data.to_frame("q", "y").to_dict("list") == {"q": [5], "y": [1], "f1": [0], "f2": [2]}
 
-    def test_scattered_queries_are_grouped(self):
+    def test_scattered_queries_are_grouped_if_so_wanted(self):
         frame = pd.DataFrame(
             {"session": ["b", "a", "b"], "clicks": [1, 2, 3], "price": [1.5, None, 2], "text": list("xyz")}
         )
-        data = RankingData.from_frame(frame, qid="session", label="clicks", features=["price"])
+        columns = {"qid": "session", "label": "clicks", "features": ["price"]}
+        with pytest.raises(ValueError, match=r"'b' reappears at row 2 .*sort=True"):
+            RankingData.from_frame(frame, **columns)
+        data = RankingData.from_frame(frame, **columns, sort=True)
         assert data.qid.tolist() == ["b", "b", "a"]
         assert data.y.tolist() == [1, 3, 2]
         np.testing.assert_array_equal(data.X, [[1.5], [2], [np.nan]])
@@ -160,7 +176,7 @@ class TestFrames:
                 "weight": [2.0, 0.5, 2.0, 0.5],
             }
         )
-        data = RankingData.from_frame(make(shop))
+        data = RankingData.from_frame(make(shop), sort=True)
         assert data.feature_names == ("kind", "stars")
         assert data.qid.tolist() == ["b", "b", "a", "a"]
         assert data.y.tolist() == [1, 0, 2, 0]
@@ -366,7 +382,7 @@ class TestNormalization:
 
 def test_several_labels_go_with_their_rows():
     named = {"click": [1.0, 0, 2, 0, 1], "purchase": [0.0, 1, 0, 0, 3]}
-    data = RankingData(np.arange(5.0)[:, None], named, [7, 8, 7, 9, 9]).grouped()
+    data = RankingData.grouped(np.arange(5.0)[:, None], named, [7, 8, 7, 9, 9])
     assert data.y.tolist() == [1, 2, 0, 0, 1]
     assert data.labels["purchase"].tolist() == [0, 0, 1, 0, 3]
     assert data.queries.labelled("purchase").labels.tolist() == [0, 0, 1, 0, 3]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from boostlist import LinearRanker, TreeRanker
+from boostlist.datasets import RankingData
 from boostlist.evaluation.grids import FULL, RANGES, SMALL, drawn, label, read_grid, settings
 from boostlist.evaluation.panel import (
     DEFAULT,
@@ -16,6 +17,7 @@ from boostlist.evaluation.panel import (
     parse,
 )
 from boostlist.losses import registry
+from boostlist.metrics import get
 from boostlist.rankers import FAMILIES
 
 
@@ -55,6 +57,18 @@ def test_losses_without_curvature_are_trained_by_first_order_solvers():
     assert isinstance(model.make({}, 0), LinearRanker)
     assert model.make({}, 0).solver == "lbfgs"
     assert model.make({"solver": "diagonal"}, 0).solver == "diagonal"
+
+
+def test_trees_know_categories_and_other_models_refuse_them():
+    town = np.tile([0.0, 1, 2], 40)  # the second one is worth something: no one threshold tells
+    names = {"feature_names": ("town",), "categories": {"town": tuple("abc")}}
+    data = RankingData(town[:, None], town == 1, np.arange(120) // 3, **names)
+    (tree,), (linear,) = parse("lightgbm:listnet"), parse("linear:cs_rglist")
+    setting = {"n_estimators": 1, "num_leaves": 2}
+    trained = tree.fit(setting, data, data, get("ndcg@10"), 0)
+    assert get("ndcg@10").mean(trained.scores(data), data.queries) == 1
+    with pytest.raises(ValueError, match="column 'town' is a category, which LinearRanker does not take"):
+        linear.fit({}, data, data, get("ndcg@10"), 0)
 
 
 def test_all():

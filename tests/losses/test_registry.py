@@ -291,6 +291,18 @@ def test_a_loss_is_a_value(loss):
         loss.anything = 1
 
 
+def test_parameters_that_it_has_not():
+    for call, hint in (
+        (lambda: objectives.CsListMLE(kk=3), r"'kk'; did you mean k\? Its parameters, by name, are label, k, weights"),
+        (
+            lambda: objectives.CsListMLE(10),
+            "too many positional arguments; its parameters, by name, are label, k, weights",
+        ),
+    ):
+        with pytest.raises(TypeError, match=f"CsListMLE: .*{hint}"):
+            call()
+
+
 def test_ready_instances_have_default_parameters():
     for name, loss in registry.items():
         assert getattr(objectives, name) == loss()

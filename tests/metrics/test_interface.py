@@ -74,9 +74,14 @@ def test_bad_names(name, message):
         (lambda: metrics.ERR(max_grade=0), "max_grade must lie between 0 and 1000"),
     ],
 )
-def test_bad_parameters(make, message):
+def test_bad_values_of_parameters(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_parameters_that_it_has_not():
+    with pytest.raises(TypeError, match=r"NDCG: .* 'gian'; did you mean gain\? Its parameters, by name, are k, empty"):
+        metrics.get("ndcg@10", gian="linear")
 
 
 @pytest.mark.parametrize("name", NAMES)

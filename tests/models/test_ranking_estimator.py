@@ -129,6 +129,14 @@ def test_fit_and_score_without_queries_name_the_remedies(name):
 
 
 @pytest.mark.parametrize("name", ALL)
+def test_categories_are_named(name):
+    X, y, qid = lists()
+    frame = pd.DataFrame(X).rename(columns=str).assign(town=pd.Categorical(y.astype(int)))
+    with pytest.raises(ValueError, match=r"column 'town' is a category, which \w+ does not take; .*OneHotEncoder"):
+        clone(ALL[name]).fit(frame, y, qid=qid)
+
+
+@pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("kind", [np.asarray, csr_matrix])
 def test_features_that_are_not_finite_are_named(name, bad, kind):
@@ -268,6 +276,8 @@ def test_a_failed_fit_leaves_no_half_fitted_model(name):
 def test_mismatches_are_refused():
     X, y, qid = lists()
     ranker = models.LinearRanker()
+    with pytest.raises(ValueError, match="got 'cs_listmel'; did you mean cs_listmle"):
+        models.LinearRanker("cs_listmel").fit(X, y, qid=qid)
     with pytest.raises(ValueError, match="both qid and group"):
         ranker.fit(X, y, qid=qid, group=[len(y)])
     with pytest.raises(ValueError, match="X has 54 rows but y has 55"):
