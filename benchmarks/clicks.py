@@ -11,7 +11,9 @@ clicks, the ten best documents shown, attention k^-eta. The lists were ranked by
 Models see clicks only. All have 60 trees at a learning rate of 0.1 with 15 leaves; the other parameters are the
 hosts' for their own objectives, and `TreeRanker`'s for boostlist's. Beside training at face value stand: position= of
 LightGBM's lambdarank; lambdarank_unbiased of XGBoost, which takes the order of rows for positions; position= of
-`TreeRanker`; "checked", which is position= unless that warns, and then face value; propensity=, with the true ones.
+`TreeRanker`; "checked", which is position= unless that warns, and then face value; "ranker", position= on top of the
+scores of the ranker that made the log (init_score=, in units of their deviation); propensity=, with the true ones; and
+"grades": no clicks, but the true grades of the documents shown.
 
     python benchmarks/clicks.py --results FOLDER [--data FOLDER] [--sets MQ2007 OHSUMED sample] [--folds 1 2 3 4 5]
                                 [--etas 0.5 1 2] [--sessions 2000]
@@ -49,21 +51,21 @@ LOGGER = "the ranker that made the log, on the training part"
 Scores = Callable[[Any], Any]
 
 
-def logging_scores(fold: Fold, kind: str) -> Any:
-    """Return the scores by which the training documents were ranked, None for random order."""
+def logging_scores(fold: Fold, kind: str) -> Scores | None:
+    """Return who ranked the training documents, None for random order."""
     train, vali = fold.train, fold.vali
     if kind == "random":
         return None
     if kind == "weak":
         some = np.random.default_rng(5).permutation(train.n_queries)[: max(3, train.n_queries // 50)]
         part = train.select(np.sort(some))
-        return LinearRanker("cs_rglist").fit(part.X, part.y, part.qid).predict(train.X)
-    return TreeRanker(n_estimators=ROUNDS, n_jobs=1).fit(vali.X, vali.y, vali.qid).predict(train.X)
+        return LinearRanker("cs_rglist").fit(part.X, part.y, part.qid).predict
+    return TreeRanker(n_estimators=ROUNDS, n_jobs=1).fit(vali.X, vali.y, vali.qid).predict
 
 
-def make_log(fold: Fold, kind: str, eta: float, sessions: int, seed: int) -> ClickLog:
+def make_log(fold: Fold, ranker: Scores | None, kind: str, eta: float, sessions: int, seed: int) -> ClickLog:
     share = 0.2 if kind.endswith("20%") else 0.0
-    scores = logging_scores(fold, kind)
+    scores = None if ranker is None else ranker(fold.train.X)
     return simulate_clicks(fold.train, scores, sessions=sessions, eta=eta, top=SHOWN, random_share=share, seed=seed)
 
 
@@ -80,31 +82,42 @@ def rank_ndcg(log: ClickLog, debiased: bool) -> Scores:
     return booster.inplace_predict
 
 
-def tree_ranker(log: ClickLog, loss: str, **extra: Any) -> tuple[Scores, bool]:
-    """Return scores, and whether there was a warning that positions and features are confounded."""
+def tree_ranker(log: ClickLog, loss: str, y: Any = None, **extra: Any) -> tuple[Scores, bool]:
+    """Return scores, and whether there was a warning that the log was better."""
     data = log.data
     model = TreeRanker(loss, n_estimators=ROUNDS, learning_rate=RATE, num_leaves=LEAVES, n_jobs=1, random_state=0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.fit(data.X, data.y, data.qid, **extra)
-    return model.predict, any("features decide on positions" in str(w.message) for w in caught)
+        model.fit(data.X, data.y if y is None else y, data.qid, **extra)
+    return model.predict, any("the ranker that made this log was better" in str(w.message) for w in caught)
 
 
-def trained(name: str, log: ClickLog, X: Any) -> dict[str, Any]:
-    """Return the scores of documents under a model, and whether it warned."""
+def trained(name: str, log: ClickLog, fold: Fold, ranker: Scores | None) -> dict[str, Any]:
+    """Return the scores of the test documents under a model, and whether it warned."""
+    X = fold.test.X
     objective, _, means = name.partition(" + ")
     if objective == "lambdarank":
         return {"scores": lambdarank(log, means == "position")(X)}
     if objective == "rank:ndcg":
         return {"scores": rank_ndcg(log, means == "unbiased")(X)}
-    extra = {"position": {"position": log.data.position}, "propensity": {"propensity": log.propensity}}.get(means, {})
+    position, start = log.data.position, 0.0
+    extra: dict[str, Any] = {
+        "position": {"position": position},
+        "propensity": {"propensity": log.propensity},
+        "grades": {"y": fold.train.y[log.document]},
+        "ranker": {"position": position},
+    }.get(means, {})
+    if means == "ranker" and ranker is not None:
+        unit = ranker(fold.train.X).std()
+        extra["init_score"], start = ranker(log.data.X) / unit, ranker(X) / unit
     scores, warned = tree_ranker(log, objective, **extra)
-    return {"scores": scores(X), "warned": warned}
+    return {"scores": scores(X) + start, "warned": warned}
 
 
 MODELS = (
     *("lambdarank", "lambdarank + position", "rank:ndcg", "rank:ndcg + unbiased"),
     *(f"{loss}{means}" for loss in LOSSES for means in ("", " + position", " + propensity")),
+    *(f"{LOSSES[0]}{means}" for means in (" + ranker", " + grades")),
 )
 
 
@@ -115,16 +128,17 @@ def measure(results: Path, study: Study, name: str, k: int, kind: str, eta: floa
     missing = [model for model in MODELS if model not in found]
     if missing:
         fold = study.folds(name)[k - 1]
-        log = make_log(fold, kind, eta, sessions, seed=k)
+        ranker = logging_scores(fold, kind)
+        log = make_log(fold, ranker, kind, eta, sessions, seed=k)
         for model in missing:
-            made = trained(model, log, fold.test.X)
+            made = trained(model, log, fold, ranker)
             per_query = NDCG.per_query(np.asarray(made["scores"], np.float64), fold.test.queries)
             found[model] = {"ndcg": per_query.tolist(), "warned": made.get("warned", False)}
             write(path, json.dumps(found).encode())
     if LOGGER not in found:
         train = study.folds(name)[k - 1].train
-        scores = logging_scores(study.folds(name)[k - 1], kind)
-        scores = np.random.default_rng(k).random(len(train)) if scores is None else scores
+        ranker = logging_scores(study.folds(name)[k - 1], kind)
+        scores = np.random.default_rng(k).random(len(train)) if ranker is None else ranker(train.X)
         found[LOGGER] = {"ndcg": NDCG.per_query(scores, train.queries).tolist()}
         write(path, json.dumps(found).encode())
     for loss in LOSSES:
@@ -138,6 +152,7 @@ def table(rows: dict[tuple[str, str], list[dict[str, Any]]], eta: float) -> None
     models = [LOGGER, *MODELS[:4]]
     for loss in LOSSES:
         models += [f"{loss}{means}" for means in ("", " + position", " + checked", " + propensity")]
+    models += [f"{LOSSES[0]} + ranker", f"{LOSSES[0]} + grades"]
     print(f"\neta = {eta:g}\n\n| | {' | '.join(f'{name}, {kind}' for name, kind in rows)} |")
     print(f"|{' --- |' * (len(rows) + 1)}")
     for model in models:

@@ -50,11 +50,15 @@ class PositionBias:
         Weight of the penalty on the squares of the biases, for each document; 0 for none.
     start
         Biases to start from, by position; 0 for positions that are not named. A mapping or a series.
+    check
+        Whether `boostlist.TreeRanker` checks that the log was not in a better order than what is learned from it, at
+        the cost of a second training (docs/clicks.md).
     """
 
     learning_rate: float | None = None
     regularization: float = 0.0
     start: Any = ()
+    check: bool = True
 
     def __post_init__(self) -> None:
         if self.learning_rate is not None and not (np.isfinite(self.learning_rate) and self.learning_rate >= 0):
@@ -151,9 +155,9 @@ class Debiased:
         self.path.append(b + self.rate * (-G - penalty * b) / (np.abs(H) + penalty + _DAMPING))
         return g, h
 
-    def settled(self, rounds: int) -> bool:
-        """Whether the biases after so many rounds are near to where they are going: what is left is step / rate."""
-        if rounds < 1 or self.rate == 0:
+    def to_check(self, rounds: int) -> bool:
+        """Whether the log is to be checked: if the biases are near to where they go, from which step / rate is left."""
+        if not self.rule.check or rounds < 1 or self.rate == 0:
             return False
         before, b = self.path[rounds - 1], self.path[rounds]
         return bool(np.abs(b - before).max() / self.rate <= _LEFT * np.ptp(b))

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from boostlist.boosters.confounding import warn_if_confounded
 from boostlist.boosters.defaults import as_objective
 from boostlist.boosters.fitted_trees import FittedTrees
 from boostlist.boosters.hosts import Job, TreeParameters, host
@@ -22,6 +20,7 @@ from boostlist.boosters.objective import Objective
 from boostlist.boosters.position_bias import known_bias
 from boostlist.boosters.refitting import refitted
 from boostlist.checks import check_whole
+from boostlist.log_check import check_log
 from boostlist.metrics import Metric
 from boostlist.metrics.names import get_all
 from boostlist.parallel import at_most
@@ -287,9 +286,18 @@ class TreeRanker(FittedTrees):
         added = adapter.rounds(trained.booster) - before
         bias = None if debiased is None else debiased.after(added)
         self.adopt(trained.booster, bound if isinstance(bound, str) else bound.objective, trained.history, bias)
-        if bias is not None and debiased is not None and debiased.settled(added):
-            predict = partial(adapter.predict, trained.booster, contributions=False, n_jobs=self.n_jobs)
-            warn_if_confounded(train, bias, self.feature_importances_, predict)
+        in_memory_from_scratch = init_model is None and batch_rows is None
+        if debiased is not None and debiased.to_check(added) and in_memory_from_scratch and propensity is None:
+            assert train.position is not None
+            check_log(
+                self,
+                train.X,
+                train.queries,
+                train.position,
+                {"n_estimators": added},
+                sample_weight=train.weight_by_document,
+                init_score=train.init_score,
+            )
         return self
 
     def refit(

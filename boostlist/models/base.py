@@ -16,6 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from boostlist._typing import AnyArray, FloatArray
 from boostlist.checks import check_choice, did_you_mean, warn
+from boostlist.frames import without_qid
+from boostlist.log_check import check_log
 from boostlist.losses import BoundLoss, Loss, registry
 from boostlist.models.positioned import PositionedDesign
 from boostlist.persistence import Storable, encode
@@ -107,6 +109,10 @@ class ParametricRanker(RankingEstimator, Storable):
         if not reason.converged:
             advice = f". {reason.remedy}" if reason.remedy else ""
             warn(f"{type(self).__name__} has not converged: {solution.convergence.message}{advice}", ConvergenceWarning)
+        if positions is not None and propensity is None:
+            known = without_qid(X) if hasattr(X, "columns") else features
+            weight = np.repeat(queries.weight, queries.sizes)
+            check_log(self, known, queries, positions, {"verbose": False, "callback": None}, sample_weight=weight)
         return self
 
     def _positioned(self, problem: Any, positions: Positions) -> Any:

@@ -81,6 +81,7 @@ def test_with_propensities():
     np.testing.assert_allclose(model.position_bias_, spread.position_bias_, rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:the ranker that made this log")
 def test_refused():
     with pytest.raises(ValueError, match="position has 3 entries"):
         LinearRanker().fit(X, CLICKS, group=SIZES, position=[1, 2, 3])
