@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,8 @@ PLAIN, EXTRA = False, True
 
 Member = tuple[str, int, bool]
 """Objective, leaves, extra_trees."""
+Training = tuple[str, dict[str, object], int]
+"""Model, setting and seed."""
 Row = Callable[[Study, str], Any]
 """Test NDCG@10 by query, given the study and the name of a set."""
 
@@ -56,8 +58,8 @@ def panel(losses: Iterable[str], *trees: tuple[int, bool]) -> list[Member]:
     return [(loss, leaves, extra_trees) for loss in losses for leaves, extra_trees in trees]
 
 
-def training(member: Member) -> tuple[str, dict[str, object], int]:
-    """Return model, setting and seed of a training."""
+def training(member: Member) -> Training:
+    """Return the training of a member."""
     objective, leaves, extra_trees = member
     return f"lightgbm:{objective}", {"num_leaves": leaves, "extra_trees": extra_trees}, 0
 
@@ -72,9 +74,14 @@ def alone(members: list[Member]) -> Row:
     return values
 
 
-def together(members: list[Member], fitted: bool = False) -> Row:
-    """Return the members' sum, with weights that are fitted to the validation part or without."""
-    return lambda study, name: study.sum(name, map(training, members), fitted=fitted)
+def together(members: list[Member], *others: Training, fitted: bool = False, seeds: Sequence[int] = (0,)) -> Row:
+    """Return the sum of members and others, its weights fitted to the validation part or not; the mean over seeds."""
+
+    def values(study: Study, name: str) -> Any:
+        trainings = [[(*training(member)[:2], seed) for member in members] for seed in seeds]
+        return np.mean([study.sum(name, [*each, *others], fitted=fitted) for each in trainings], axis=0)
+
+    return values
 
 
 DEFAULT = panel(FOUR, (7, EXTRA), (15, EXTRA))
@@ -104,7 +111,12 @@ TABLES: dict[str, dict[str, Row]] = {
             "as by default": "max_bin=255",
             "half of the features a tree": "colsample_bytree=0.5",
             "60 % of the queries a round": "subsample_queries=0.6",
+            "half of the features a split": "feature_fraction_bynode=0.5",
             "learning_rate 0.025, 1,000 rounds": "learning_rate=0.025&n_estimators=1000&early_stopping_rounds=100",
+            "learning_rate 0.1": "learning_rate=0.1",
+            "leaves drawn to their parents, path_smooth 10": "path_smooth=10",
+            "63 bins": "max_bin=63",
+            "a squared-error term of the same curvature": "pointwise=1.0",
             "reg_lambda 10": "reg_lambda=10",
             "min_child_weight 60": "min_child_weight=60",
             "pairs divided by the ideal DCG": "normalize=dcg",
@@ -127,7 +139,22 @@ TABLES: dict[str, dict[str, Row]] = {
         "31 leaves with extra_trees": together(panel(FOUR, (31, EXTRA))),
         **{f"without {loss}": together([member for member in DEFAULT if member[0] != loss]) for loss in FOUR},
     },
-    "Weights": {"uniform, as by default": together(DEFAULT), "fitted": together(DEFAULT, fitted=True)},
+    "Members (sum of the four losses and others)": {
+        "four losses": together(DEFAULT),
+        "with a second seed of each": together(DEFAULT, *((*training(member)[:2], 1) for member in DEFAULT)),
+        **{
+            f"with {name}": together([*DEFAULT, *panel([name], (7, EXTRA), (15, EXTRA))])
+            for name in ("yeti_rank", "lambda_loss", "rank_xendcg", "lambdarank")
+        },
+        **{
+            f"with a linear {name}": together(DEFAULT, (f"linear:{name}?C=1", {"features": "zscore"}, 0))
+            for name in ("listmle", "cs_rglist")
+        },
+    },
+    "Weights (three seeds)": {
+        label: together(DEFAULT, fitted=fitted, seeds=(0, 1, 2))
+        for label, fitted in {"uniform": False, "fitted": True}.items()
+    },
     "Features (sum of four losses, 15 leaves, and 7 leaves with extra_trees)": {
         f"{label} a tree": together(panel([loss + options for loss in FOUR], (15, PLAIN), (7, EXTRA)))
         for label, options in {"all of them": "", "half of them": "?colsample_bytree=0.5"}.items()
