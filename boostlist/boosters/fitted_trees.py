@@ -76,8 +76,8 @@ class FittedTrees(RankingEstimator):
             Return SHAP values instead: for each row the contribution of each feature and, in the last column, the base.
             They sum to the score.
         """
-        check_is_fitted(self)
-        return self._host.predict(self.booster_, self._read_features(X, "keep"), pred_contrib, self.n_jobs)
+        features = self._read_features(X, "keep")
+        return self._host.predict(self.booster_, features, pred_contrib, self.n_jobs)
 
     def explain(self, X: Any, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> pd.DataFrame:
         """Say for each document which features put it before the next one in its list.

@@ -325,15 +325,7 @@ class EnsembleRanker(RankingEstimator, Storable):
         return self
 
     def predict(self, X: Any, *, pred_contrib: bool = False) -> FloatArray:
-        """Return the score of each row; a higher score ranks further up.
-
-        Parameters
-        ----------
-        X
-            Features, as for ``fit``; a column ``qid`` is ignored.
-        pred_contrib
-            Return SHAP values instead: for each row the contribution of each feature and, in the last column, the base.
-            They sum to the score. All members must be trees.
+        """Return the score of each row, or its parts, as `TreeRanker.predict` does.
 
         Raises
         ------

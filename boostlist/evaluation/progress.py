@@ -80,9 +80,10 @@ class Progress:
         """Note that a task has ended."""
         self._running.remove(task)
         self._done[task.model.name] += 1
-        del self._begun[id(task)]
+        begun = self._begun.pop(id(task))
         what = f"{task.model.name}  fold {task.fold}  {task.label}".rstrip()
         if isinstance(came, Failure):
+            self._seconds[task.model.name].append(time.monotonic() - begun)
             self._line(f"{self._count()} {what}  failed: {came.reason}")
         else:
             self._note(came)
@@ -97,19 +98,18 @@ class Progress:
             self._line(f"{model}: {len(texts)} of {self._expected[model]} trainings warned, such as: {texts[0]}")
 
     def seconds_left(self) -> float | None:
-        """Estimate the time left: each task takes as long as those of its model did, else as the usual task did.
+        """Estimate the time left: each task takes as long as those of its model did; None if one has no such yet.
 
-        That is the time of the tasks themselves: the first ones wait for processes to start and for compilation.
+        Models differ too much to guess: an ensemble takes as long as ten others. Times are those of the tasks
+        themselves: the first ones wait for processes to start and for compilation.
         """
-        known = [seconds for times in self._seconds.values() for seconds in times]
-        if not known:
-            return None
-        usual = statistics.median(known)
-        cost = {name: statistics.median(times) for name, times in self._seconds.items()}
         left = self._expected - self._done
-        total = sum(number * cost.get(name, usual) for name, number in left.items())
+        if not all(name in self._seconds for name in left):
+            return None
+        cost = {name: statistics.fmean(times) for name, times in self._seconds.items()}
+        total = sum(number * cost[name] for name, number in left.items())
         now = time.monotonic()
-        spent = sum(min(now - self._begun[id(task)], cost.get(task.model.name, usual)) for task in self._running)
+        spent = sum(min(now - self._begun[id(task)], cost[task.model.name]) for task in self._running)
         return max(0.0, total - spent) / self._jobs
 
     def _note(self, result: Result) -> None:

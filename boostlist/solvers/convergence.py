@@ -87,6 +87,13 @@ class Convergence:
     iterations: Sequence[Iteration]
     reason: Reason
 
+    def __getstate__(self) -> dict[str, Any]:
+        # By name: what stores estimators without pickle, as skops does, cannot make a member of an enumeration.
+        return {"iterations": self.iterations, "reason": self.reason.name}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, reason=Reason[state["reason"]])
+
     @property
     def converged(self) -> bool:
         """Whether the fit ended because nothing was left to gain."""

@@ -365,12 +365,11 @@ def test_the_time_left_is_that_of_trainings_alone(stub_run, monkeypatch):
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     progress = experiment.Progress(None, "ndcg@10", 2)
     progress.begin(Counter(task.model.name for task in tasks))
-    assert progress.seconds_left() is None
-    for task in tasks[:3]:
+    for task, seconds in zip(tasks[:3], (2.0, 6.0, 10.0), strict=True):
+        assert progress.seconds_left() is None  # as long as a model has not been trained once
         progress.started(task)
-        seconds = 4.0 if task.model.name == "stub" else 10.0
         progress.finished(task, replace(results[task.model.name, task.fold, task.setting["C"]], seconds=seconds))
-    # Left are two of 4 seconds and three of 10, on two processes.
+    # Left are two of 4 seconds in the mean and three of 10, on two processes.
     assert progress.seconds_left() == (2 * 4 + 3 * 10) / 2
     # One that has been running for a minute is as good as done.
     progress.started(tasks[3])

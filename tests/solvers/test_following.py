@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
-from boostlist.solvers import Iterate, Limits, Reason, follow
+from boostlist.solvers import Convergence, Iterate, Iteration, Limits, Reason, follow
 
 W = [np.array([float(i)]) for i in range(6)]
 
@@ -83,6 +85,14 @@ def test_an_interruption_after_the_first_iterate_is_handed_on():
     assert closed == [True]
     with pytest.raises(MemoryError):
         follow(steps(losses=(), error=MemoryError()), Limits())
+
+
+def test_a_record_is_stored_as_plain_values():
+    record = Convergence((Iteration(0, 1.0, 0.5, 0.1),), Reason.KINK)
+    assert record.__getstate__()["reason"] == "KINK"
+    again = pickle.loads(pickle.dumps(record))
+    assert again == record
+    assert again.reason is Reason.KINK
 
 
 def test_progress(capsys):
