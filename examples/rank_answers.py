@@ -40,7 +40,7 @@ from boostlist.metrics import MRR
 
 TOPICS, WORDS, COMMON, ANSWERS = 12, 25, 60, 6
 VOCABULARY = 3000
-CHOICES = (100.0, 1000.0, 10000.0)
+CHOICES = (1e3, 1e4, 1e5, 1e6)
 LOSSES = {
     "multiclass logistic": MulticlassLogistic(),
     "smoothed MRR": SmoothMRR(),
