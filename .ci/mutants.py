@@ -1,12 +1,13 @@
 """How many mutants of a folder its tests kill: a random sample of mutmut's, and the survivors as diffs.
 
-    python .ci/mutants.py boosters [--sample 70] [--seed 0] [--loops] [--retry]
+    python .ci/mutants.py boosters [--sample 40] [--seed 0] [--seconds 60] [--loops] [--retry]
 
 Works on a copy of the project, ``mutants/boosters``. There mutmut, set up in pyproject.toml, writes every mutant of
 every function beside the original; the environment chooses one, so that neither sources nor numba's caches change in
-between. It forks a process with all modules imported for each mutant and runs the tests that reach the function. Of
-tests that share a fixture it knows only the first one, and of calls at import nothing: what survives is tried again in
-a process of its own, on all tests of the folder (``tests/boosters``).
+between. All tests of the folder (``tests/boosters``) run once and must pass; mutmut notes how long each one takes and
+which functions it reaches. Then each mutant gets a process of its own and there the tests that reach the function, the
+quickest first, until one fails; after them the others of their files, since of tests that share a fixture only the
+first one reaches what it calls. A mutant that lives through `--seconds` of tests, as noted, is a survivor.
 
 Loops for numba are not mutated. Files that hold some are left out without `--loops`, as numba would compile them anew.
 
@@ -17,24 +18,37 @@ code as it was; `--retry` tries survivors again. To begin anew, delete the copy.
 from __future__ import annotations
 
 import argparse
+import importlib
 import math
 import os
 import random
 import re
+import resource
 import shutil
-import subprocess
-import sys
+import signal
+import time
+from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
 from mutmut import __main__ as mutmut
 from mutmut.configuration import config
+from mutmut.state import state
+from mutmut.workers.isolation import run_in_fork
 
 ALIVE = ("survived", "no tests")
 LOOP = r"^@(compiled|vectorized|partial\(compiled)"
-# Tests of other folders that are about one.
-ALSO = {"boosters": ["tests/ensemble/test_merging.py"]}
-# Seconds after which tests that a mutant keeps from ending are ended.
-LIMIT = 900
+# Tests outside of a folder's own that are about it.
+ALSO = {
+    "boosters": ["tests/ensemble/test_merging.py", "tests/test_several_labels.py"],
+    "datasets": ["tests/test_propensities.py"],
+    "losses": ["tests/boosters/test_sampling.py", "tests/test_gains.py", "tests/test_several_labels.py"],
+    "metrics": ["tests/test_gains.py"],
+}
+# Loaded once, before processes are forked for mutants; boostlist and the tests are not, as calls at import count.
+LIBRARIES = ("hypothesis", "lightgbm", "numba", "pandas", "scipy.stats", "sklearn.pipeline", "xgboost")
+# mutmut's code for "timeout".
+LATE = 36
 
 
 def enter(folder: str, loops: bool) -> None:
@@ -49,19 +63,23 @@ def enter(folder: str, loops: bool) -> None:
             shutil.copy2(path, copy / path)
     os.chdir(copy)
     config().only_mutate = [f"boostlist/{folder}/*"]
-    config().pytest_add_cli_args_test_selection += [f"tests/{folder}"]
+    config().pytest_add_cli_args_test_selection += [f"tests/{folder}", *ALSO.get(folder, [])]
     if not loops:
         files = Path("boostlist", folder).glob("*.py")
         config().do_not_mutate += [str(file) for file in files if re.search(LOOP, file.read_text(), re.MULTILINE)]
 
 
-def write_mutants() -> None:
-    """Write all mutants, as ``mutmut run`` does first."""
+def prepare() -> None:
+    """Write all mutants and find out which tests reach what, as ``mutmut run`` does first."""
     mutmut.set_mutant_under_test("mutant_generation")
     # numba compiles a file anew whose time has changed; those that are not mutated keep theirs.
     shutil.copy = shutil.copy2
-    mutmut.copy_src_dir()
-    mutmut.create_mutants(1)
+    with mutmut.CatchOutput(spinner_title="Writing mutants"):
+        mutmut.copy_src_dir()
+        mutmut.copy_also_copy_files()
+        mutmut.setup_source_paths()
+        mutmut.create_mutants(1)
+    mutmut.collect_or_load_stats(mutmut.get_mutant_runner(1))
 
 
 def results() -> dict[str, str]:
@@ -70,16 +88,64 @@ def results() -> dict[str, str]:
     return {name: mutmut.status_by_exit_code[code] for _, name, code in sorted(mutants, key=lambda each: each[1])}
 
 
-def try_alone(name: str) -> None:
-    """Run all tests with a mutant, in a process of their own, and keep the result."""
-    selection = config().pytest_add_cli_args_test_selection + ALSO.get(Path.cwd().name, [])
-    command = [sys.executable, "-m", "pytest", "-x", *config().pytest_add_cli_args, *selection]
-    environment = os.environ | {"MUTANT_UNDER_TEST": name}
-    try:
-        run = subprocess.run(command, cwd="mutants", env=environment, capture_output=True, timeout=LIMIT)
-        code = min(run.returncode, 1)
-    except subprocess.TimeoutExpired:
-        code = 36
+def file_of(test: str) -> str:
+    """Return the file of a test."""
+    return test.partition("::")[0]
+
+
+def reaching(name: str) -> set[str]:
+    """Return the tests that are known to reach a mutant."""
+    return state().tests_by_mangled_function_name.get(mutmut.mangled_name_from_mutant_name(name), set())
+
+
+def in_turn(first: set[str], seconds: float) -> list[str]:
+    """Return some tests and then the others of their files, quick ones first; of all files, if there are none."""
+    took = state().duration_by_test
+    files = {file_of(test) for test in first or took}
+    chosen: list[str] = []
+    for test in sorted(took, key=lambda test: (test not in first, took[test])):
+        if file_of(test) in files:
+            seconds -= took[test]
+            if chosen and seconds < 0:
+                break
+            chosen.append(test)
+    return chosen
+
+
+class Chosen:
+    """Plugin for pytest: some tests only, in an order."""
+
+    def __init__(self, tests: Iterable[str]) -> None:
+        self.place = {test: place for place, test in enumerate(tests)}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Leave out and sort."""
+        items[:] = sorted((item for item in items if item.nodeid in self.place), key=lambda i: self.place[i.nodeid])
+
+
+def outcome(name: str, tests: list[str], seconds: float) -> int:
+    """Run tests with a mutant, in a process of their own, and return mutmut's code: 0 if all of them pass."""
+
+    def run() -> int:
+        mutmut.set_mutant_under_test(name)
+        os.chdir("mutants")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(1, 2)
+        limit = int(60 + 5 * seconds)
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
+        signal.alarm(4 * limit)
+        files = sorted({file_of(test) for test in tests})
+        return pytest.main(["-x", "--rootdir=.", *config().pytest_add_cli_args, *files], plugins=[Chosen(tests)])
+
+    code = run_in_fork(run)
+    if code in (-signal.SIGXCPU, -signal.SIGALRM, -signal.SIGKILL):
+        return LATE
+    return 0 if code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) else 1
+
+
+def keep(name: str, code: int) -> None:
+    """Keep what became of a mutant."""
     data = mutmut.find_mutant(name)
     data.exit_code_by_key[name] = code
     data.save()
@@ -110,25 +176,31 @@ def main() -> None:
     """Read the command line, try a sample and print what survived."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
-    parser.add_argument("--sample", type=int, default=70, help="number of mutants")
+    parser.add_argument("--sample", type=int, default=40, help="number of mutants")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=60, help="tests for a mutant, by the time they took")
     parser.add_argument("--loops", action="store_true", help="files with numba loops too: their Python functions")
     parser.add_argument("--retry", action="store_true", help="try survivors again")
     arguments = parser.parse_args()
     enter(arguments.folder, arguments.loops)
-    # For processes that tests start, too.
-    os.environ |= {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "PYTHONPATH": str(Path("mutants").absolute())}
-    write_mutants()
+    # For processes that tests start, too; the examples of hypothesis are the same for every mutant.
+    os.environ |= {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "CI": "1"}
+    os.environ["PYTHONPATH"] = str(Path("mutants").absolute())
+    prepare()
     before = results()
     chosen = random.Random(arguments.seed).sample(list(before), min(arguments.sample, len(before)))
     wanted = ("not checked", *ALIVE) if arguments.retry else ("not checked",)
-    tried = [name for name in chosen if before[name] in wanted]
-    if tried:
-        mutmut._run(tried, 1)
-    after = results()
-    for name in tried:
-        if after[name] in ALIVE:
-            try_alone(name)
+    for library in LIBRARIES:
+        importlib.import_module(library)
+    if outcome("", in_turn(set(), arguments.seconds), arguments.seconds) != 0:
+        raise SystemExit("tests fail in the copy, without a mutant")
+    for number, name in enumerate(chosen, 1):
+        if before[name] not in wanted:
+            continue
+        tests, begin = in_turn(reaching(name), arguments.seconds), time.perf_counter()
+        keep(name, outcome(name, tests, arguments.seconds))
+        took = time.perf_counter() - begin
+        print(f"[{number}/{len(chosen)}] {results()[name]}, {took:.0f} s, up to {len(tests)} tests: {name}", flush=True)
     report(chosen)
 
 

@@ -133,6 +133,8 @@ def test_the_label_is_shown_where_there_is_one():
 def test_parts_by_label():
     loss = ListMLE() + 2 * CsListMLE(label="a") + 3 * ListMLE(label="a")
     assert loss.by_label() == {None: Sum.of((1, ListMLE())), "a": 2 * CsListMLE(label="a") + 3 * ListMLE(label="a")}
+    one = CsListMLE(label="a") + ListMLE(label="a")
+    assert one.by_label() == {"a": one}
     assert Mapped(ListMLE(label="a")).by_label() == {"a": Mapped(ListMLE(label="a"))}
     got = (WpLL(label="a") + WpLL()).with_grades((0.0, 1.0), "a")
     assert got == WpLL(label="a", grades=(0.0, 1.0)) + WpLL()

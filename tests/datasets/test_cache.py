@@ -32,7 +32,9 @@ def copies(folder):
 
 def same(a, b):
     for name in ("y", "qid", "comments"):
-        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+        mine, theirs = np.asarray(getattr(a, name)), np.asarray(getattr(b, name))
+        assert mine.dtype == theirs.dtype
+        np.testing.assert_array_equal(mine, theirs)
     if a.is_sparse:
         assert b.is_sparse
         for name in ("data", "indices", "indptr", "shape"):

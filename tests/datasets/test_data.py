@@ -10,6 +10,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from boostlist.datasets import RankingData, make_ranking, write_letor
+from boostlist.datasets.generation import _signal
 from tests.test_frames import makers
 
 
@@ -394,6 +395,23 @@ def test_several_labels_go_with_their_rows():
     assert again.n_features == 1
     assert again.labels["purchase"].tolist() == [0, 0, 1, 0, 3]
     assert RankingData(data.X, data.y, data.qid).targets.tolist() == data.y.tolist()
+
+
+def test_labels_may_be_missing():
+    data = RankingData(np.zeros((2, 1)), {"a": [np.nan, 1], "b": [0, 1]}, [1, 1])
+    np.testing.assert_array_equal(data.y, [np.nan, 1])
+
+
+def test_the_signal_of_made_data_is_that_of_the_formula():
+    rng = np.random.default_rng(0)
+    c, a = 0.7, [2 ** (-j / 2) for j in range(8)]
+    z, u = rng.normal(size=(20, 8)), rng.normal(size=(20, 2))
+    expected = []
+    for x, v in zip(z, u, strict=True):
+        linear = sum(a[j] * (1 + c * v[j % 2]) * x[j] for j in range(8))
+        h = (x[0] * x[1] + (1 - x[3] ** 2) / 2**0.5) / 2 + (x[4] > 0 and x[5] > 0) + (x[2] > 0 and x[6] > 0.5)
+        expected.append((linear + c * h) / ((1 + c**2) * sum(each**2 for each in a)) ** 0.5)
+    np.testing.assert_allclose(_signal(z, u, c), expected)
 
 
 def test_labels_that_do_not_fit():

@@ -50,8 +50,9 @@ class TestSources:
     @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, zstandard.compress])
     def test_truncated_compressed_file(self, compress):
         text = b"".join(b"0 qid:1 1:%d\n" % i for i in range(5_000))
-        with pytest.raises(LetorError, match="cannot be read"):
+        with pytest.raises(LetorError, match="cannot be read") as caught:
             load(compress(text)[:-9])
+        assert caught.value.text == ""
 
     def test_zstandard_is_optional(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "zstandard", None)
@@ -243,7 +244,7 @@ class TestOptions:
         (b"0 qid:1 1:inf\n", 1, 9, "1:inf", "decimal number"),
         (b"0 qid:1 1:1_0\n", 1, 9, "1:1_0", "decimal number"),
         (b"0 qid:1 1:0x1\n", 1, 9, "1:0x1", "decimal number"),
-        (b"0 qid:1 1:1e400\n", 1, 9, "1:1e400", "too large"),
+        (b"0 qid:1 1:1e400\n", 1, 9, "1:1e400", 'too large for float32; use dtype="float64"'),
         (b"1e999 qid:1\n", 1, 1, "1e999", "too large"),
         (b"nan qid:1 1:1\n", 1, 1, "nan", "label"),
         (b"\xef\xbb\xbf0 qid:1 1:1\n", 1, 1, "\\xef\\xbb\\xbf0", "begins with a byte order mark; save it .* without"),

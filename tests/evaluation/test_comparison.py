@@ -383,6 +383,21 @@ def test_a_run_of_another_system(data, threads, tmp_path):
     assert re.search(r"mine\.run, line 1: a run has the words qid Q0 docno rank score tag", str(found))
 
 
+def test_a_plan_has_what_was_asked_for(data):
+    asked = {"seed": 5, "repeats": 2, "tune": 3, "keep_models": True, "search": "optuna"}
+    plan = make_plan(data, {"first": lambda X: X[:, 0]}, **PLAN | asked)
+    assert {name: getattr(plan, name) for name in asked} == asked
+    assert (plan.select, plan.metrics) == ("map", ("map",))
+
+
+def test_catboost_has_a_grid_of_its_own():
+    plain, given = contenders(["catboost:YetiRank", "catboost:YetiRank?depth=3"])
+    small = plain.axes({})
+    assert small["depth"] == [4, 6]
+    assert given.axes({}) == {**small, "depth": [3]}
+    assert plain.axes({"catboost": {"depth": [5]}}) == {"depth": [5]}
+
+
 def test_catboost_keeps_the_trees_that_are_best_on_validation(data, threads):
     catboost = pytest.importorskip("catboost")
     options = {**QUICK, "folds": [1], "grid": {"catboost": {"iterations": 12, "learning_rate": 0.3, "depth": 2}}}

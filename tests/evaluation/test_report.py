@@ -94,6 +94,7 @@ def test_the_page_has_every_section_and_figure(written):
     ):
         assert re.search(rf'<svg [^>]*id="{figure}"', text), figure
     assert "Tree against kernel" in text
+    assert "Bold: beyond 1.96 standard errors." in text
 
 
 def test_what_comes_from_outside_is_escaped(written):

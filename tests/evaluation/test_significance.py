@@ -104,6 +104,15 @@ def test_no_difference():
     assert (same.difference, same.low, same.high) == (0, 0, 0)
 
 
+def test_all_tests_at_once_are_those_one_by_one():
+    drawn = {"resamples": 99, "seed": 3}
+    found = significance.compare(DRUG_1, DRUG_2, alternative="less", confidence=0.5, **drawn)
+    assert found.t_test == significance.t_test(DRUG_1, DRUG_2, alternative="less")
+    assert found.wilcoxon == significance.wilcoxon(DRUG_1, DRUG_2, alternative="less")
+    assert found.randomization == significance.randomization(DRUG_1, DRUG_2, alternative="less", **drawn)
+    assert (found.low, found.high) == significance.difference_interval(DRUG_1, DRUG_2, confidence=0.5, **drawn)
+
+
 def test_constant_difference():
     a, b = np.array([0.75, 0.5, 1.0]), np.array([0.5, 0.25, 0.75])
     assert significance.t_test(a, b) == 0

@@ -208,6 +208,20 @@ def test_a_star_is_below_five_per_cent(outcome):
     assert shown == ["", "<0.001 *", "0.049 *", "0.050", "1.000"]
 
 
+@pytest.mark.parametrize(
+    ("width", "blocks"),
+    [
+        (None, [[0, 1, 2, 3, 4]]),
+        (23, [[0, 1, 2, 3, 4]]),
+        (22, [[0, 1, 2, 3], [0, 1, 4]]),
+        (11, [[0, 1, 2], [0, 1, 3], [0, 1, 4]]),
+        (3, [[0, 1, 2], [0, 1, 3], [0, 1, 4]]),
+    ],
+)
+def test_a_table_is_cut_to_a_width(width, blocks):
+    assert tables._cut([["1", "ab", "1234", "1234", "1234"]], width) == blocks
+
+
 def test_markdown_and_json(outcome):
     summary = summarize(outcome)
     table = tables.as_markdown(summary).split("\n\n")[0].splitlines()
@@ -236,3 +250,5 @@ def test_no_results_at_all(outcome):
     assert summary.entries == ()
     assert "no model has been trained on a whole fold yet" in tables.as_text(summary)
     assert set(summary.missing.values()) == {"not run"}
+    notes = tables.as_markdown(summary).removesuffix("\n").split("\n\n")[2:]
+    assert notes == [f"{name}: not run" for name in summary.missing]

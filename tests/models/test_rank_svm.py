@@ -1,4 +1,4 @@
-"""RankSVM on the hinge: the optimum of a QP solver, its bound on the distance to it, and the rounded hinge."""
+"""RankSVM on the hinge: the optimum of a QP solver, and its bound on the distance to it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from boostlist import Queries, RankSVM
-from boostlist.losses import PairwiseHinge
-from boostlist.losses.smoothed_hinge import SmoothedHinge
+from boostlist import RankSVM
 
 
 def small_data(seed, queries=6, features=4):
@@ -68,30 +66,6 @@ def test_hinge_with_a_kernel():
     # Documents that differ can be told apart: with little penalty every pair keeps its margin.
     f = model.predict(X)
     assert min(f[i] - f[j] for pairs in pairs_of(y, sizes) for i, j in pairs) > 0.9
-
-
-@pytest.mark.parametrize("width", [0.5, 1e-3])
-def test_rounded_hinge_by_pairs(width):
-    rng = np.random.default_rng(0)
-    y, f = rng.integers(0, 3, 30).astype(float), rng.normal(0, 2, 30)
-    sizes, weight = [12, 18], [2.0, 0.5]
-    queries = Queries.from_sizes(y, sizes, weight)
-    bound = SmoothedHinge(hinge=PairwiseHinge(weights="grade"), width=width).bind(queries)
-    value, gradient, hessian, kink = 0.0, np.zeros(30), np.zeros((30, 30)), 0.0
-    for n, factor, pairs in zip(sizes, weight, pairs_of(y, sizes), strict=True):
-        for i, j in pairs:
-            V, d = factor * (y[i] - y[j]) / n, f[i] - f[j]
-            alpha = np.clip((1 - d) / width, 0, 1)
-            value += V * (0 if d >= 1 else (1 - d) ** 2 / (2 * width) if d > 1 - width else 1 - d - width / 2)
-            gradient[i] -= V * alpha
-            gradient[j] += V * alpha
-            if 1 - width < d < 1:
-                hessian[np.ix_([i, j], [i, j])] += V / width * np.array([[1, -1], [-1, 1]])
-            kink += V * max(1 - d, 0) - V * alpha * (1 - d)
-    np.testing.assert_allclose(bound.value(f), value, rtol=1e-10)
-    np.testing.assert_allclose(bound.gradient_hessian(f), [gradient, np.diag(hessian)], rtol=1e-9, atol=1e-10)
-    np.testing.assert_allclose(np.column_stack([bound.hessp(f)(e) for e in np.eye(30)]), hessian, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(bound.kink(f), kink, rtol=1e-6, atol=1e-10)
 
 
 def test_choices_are_checked():
