@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from boostlist._typing import IntArray
+from boostlist._typing import FloatArray, IntArray
 from boostlist.arrays import vector
 from boostlist.queries import Queries
 
@@ -49,23 +49,14 @@ class ByClick(NamedTuple):
     rows: IntArray
 
 
-def by_click(queries: Queries, propensity: ArrayLike, clip: float = CLIP) -> ByClick:
-    """Return a list for each clicked document; labels other than 1 multiply its weight.
-
-    Parameters
-    ----------
-    queries
-        The lists, with clicks as labels.
-    propensity
-        Probability that each document was looked at; that of documents without a click is not used.
-    clip
-        The least propensity that counts.
+def checked_propensity(queries: Queries, propensity: ArrayLike, clip: float = CLIP) -> FloatArray:
+    """Return propensities as a vector of numbers.
 
     Raises
     ------
     ValueError
-        If propensities are not as many as documents or no probabilities, if that of a clicked document is 0, or if
-        there is no click.
+        If they are not as many as documents or no probabilities, if that of a clicked document is 0, or if there is no
+        click.
     """
     p = vector(propensity, "propensity")
     if len(queries.named) > 1:
@@ -88,6 +79,28 @@ def by_click(queries: Queries, propensity: ArrayLike, clip: float = CLIP) -> ByC
             f"the document in row {unseen[0]} was clicked on, but its propensity is 0: what cannot be looked at cannot "
             "be clicked on. Give it the probability with which it was seen"
         )
+    return p
+
+
+def by_click(queries: Queries, propensity: ArrayLike, clip: float = CLIP) -> ByClick:
+    """Return a list for each clicked document; labels other than 1 multiply its weight.
+
+    Parameters
+    ----------
+    queries
+        The lists, with clicks as labels.
+    propensity
+        Probability that each document was looked at; that of documents without a click is not used.
+    clip
+        The least propensity that counts.
+
+    Raises
+    ------
+    ValueError
+        As `checked_propensity` does.
+    """
+    p = checked_propensity(queries, propensity, clip)
+    clicked = np.flatnonzero(queries.labels > 0)
     query = np.searchsorted(queries.start, clicked, side="right") - 1
     sizes = queries.sizes[query]
     begin = np.cumsum(sizes) - sizes

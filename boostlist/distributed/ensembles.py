@@ -18,8 +18,8 @@ from sklearn.utils.validation import validate_data
 from boostlist._typing import FloatArray
 from boostlist.boosters.lists import Lists
 from boostlist.boosters.tree_ranker import TreeRanker
-from boostlist.distributed.parts import Parts, Split, gather_parts, require_dask
-from boostlist.distributed.training import train
+from boostlist.distributed.parts import Parts, Split, require_dask
+from boostlist.distributed.training import gathered, train
 from boostlist.distributed.watch import GivenUpError
 from boostlist.ensemble import EnsembleRanker
 from boostlist.ensemble.bags import bag_seeds, drawn_queries
@@ -39,6 +39,7 @@ def fit_ensemble(
     label: str | Sequence[str] = "label",
     qid: str = "qid",
     weight: str | None = None,
+    position: str | None = None,
     split: Split = "repartition",
     eval_data: Any = None,
     eval_metric: str | Metric | Sequence[str | Metric] = "ndcg@10",
@@ -49,7 +50,7 @@ def fit_ensemble(
 
     Parameters
     ----------
-    client, data, label, qid, weight, split, eval_data, eval_metric, early_stopping_rounds
+    client, data, label, qid, weight, position, split, eval_data, eval_metric, early_stopping_rounds
         As for `fit`. With `eval_data`, spreads are measured and weights fitted there.
     ensemble
         Parameters; it is not changed. None means ``EnsembleRanker()``. All members must be a `TreeRanker`; with
@@ -80,15 +81,14 @@ def fit_ensemble(
     for name, member in members:
         if not isinstance(member, TreeRanker):
             raise ValueError(f"member {name!r} is no TreeRanker but a {type(member).__name__}; a cluster trains trees")
-    parts = gather_parts(client, data, label, qid, weight, split)
-    valid = None if eval_data is None else gather_parts(client, eval_data, label, qid, weight, split)
+    parts, valid = gathered(client, data, eval_data, label, qid, weight, position, split)
     bags = _bags(client, parts, valid, bag_seeds(model.n_bags, model.random_state))
     metrics = get_all(eval_metric)
     results: list[Trained] = []
     judged = [_queries(client, bag.judged) for bag in bags] if model.fits_weights else []
     for bag in bags:
-        for position, (name, member) in enumerate(members):
-            unfitted = fresh(member, bag.seed, position)
+        for place, (name, member) in enumerate(members):
+            unfitted = fresh(member, bag.seed, place)
             attempt = partial(train, client, unfitted, bag.train, bag.valid, metrics, early_stopping_rounds, timeout)
             queries = judged[bag.number] if judged else None
             title = f"{name} (bag {bag.number})" if bagged else name

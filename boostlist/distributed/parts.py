@@ -7,7 +7,7 @@ on two workers would silently become two queries.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -154,8 +154,8 @@ class Parts:
 def _times(lists: Lists, factor: FloatArray) -> Lists:
     queries = lists.queries
     if lists.document_weight is None:
-        return Lists(queries.with_weight(queries.weight * factor), None, lists.X)
-    return Lists(queries, lists.document_weight * np.repeat(factor, queries.sizes), lists.X)
+        return replace(lists, queries=queries.with_weight(queries.weight * factor))
+    return replace(lists, document_weight=lists.document_weight * np.repeat(factor, queries.sizes))
 
 
 def require_dask() -> None:

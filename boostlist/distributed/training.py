@@ -97,10 +97,24 @@ def fit(
     metrics = get_all(eval_metric)
     if early_stopping_rounds is not None and eval_data is None:
         raise ValueError("early_stopping_rounds needs eval_data")
+    parts, valid = gathered(client, data, eval_data, label, qid, weight, position, split)
+    return train(client, model, parts, valid, metrics, early_stopping_rounds, timeout)
+
+
+def gathered(
+    client: Any,
+    data: Any,
+    eval_data: Any,
+    label: str | Sequence[str],
+    qid: str,
+    weight: str | None,
+    position: str | None,
+    split: Split,
+) -> tuple[Parts, Parts | None]:
+    """Return the parts of training data and, if there is any, of data to evaluate on, which may have no positions."""
     parts = gather_parts(client, data, label, qid, weight, split, position)
     known = position if position in getattr(eval_data, "columns", ()) else None
-    valid = None if eval_data is None else gather_parts(client, eval_data, label, qid, weight, split, known)
-    return train(client, model, parts, valid, metrics, early_stopping_rounds, timeout)
+    return parts, None if eval_data is None else gather_parts(client, eval_data, label, qid, weight, split, known)
 
 
 def train(

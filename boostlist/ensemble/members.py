@@ -23,6 +23,28 @@ LEAVES = (7, 15)
 """Sizes of the default panel's trees, two for each loss."""
 
 
+class Part(NamedTuple):
+    """A fitted member on one bag, and its share in the sum.
+
+    Attributes
+    ----------
+    name, bag
+        Name of the member, and number of its bag.
+    estimator
+        The fitted estimator.
+    spread
+        Spread of its scores within queries.
+    factor
+        What its scores are multiplied by: the member's weight / (number of its bags x spread).
+    """
+
+    name: str
+    bag: int
+    estimator: Any
+    spread: float
+    factor: float
+
+
 def default_members(backend: Backend = "lightgbm", **parameters: Any) -> list[tuple[str, Any]]:
     """Return the default panel, by name: on each of four losses, trees of 7 and of 15 leaves.
 
@@ -67,9 +89,14 @@ def named(members: Any) -> list[tuple[str, Any]]:
 
 
 def _own_name(member: Any) -> str:
-    last = member.steps[-1][1] if isinstance(member, Pipeline) else member
+    last = last_step(member)
     loss = getattr(last, "objective", getattr(last, "loss", None))
     return loss.replace(":", "_") if isinstance(loss, str) else type(last).__name__.lower()
+
+
+def last_step(member: Any) -> Any:
+    """Return the last step of a pipeline, or the member itself."""
+    return member.steps[-1][1] if isinstance(member, Pipeline) else member
 
 
 class Accepts(NamedTuple):
@@ -77,33 +104,38 @@ class Accepts(NamedTuple):
 
     Attributes
     ----------
-    qid, weight
-        Queries; weights of rows or queries.
-    stopping
-        Data to stop the training on.
+    names
+        Names of the arguments.
+    anything
+        Whether it hands on whatever else it is given, as a search does by scikit-learn's metadata routing.
     """
 
-    qid: bool
-    weight: bool
-    stopping: bool
+    names: frozenset[str]
+    anything: bool
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it takes data to stop the training on."""
+        return {"eval_set", "eval_metric", "early_stopping_rounds"} <= self.names
 
 
 def accepts(member: Any) -> Accepts:
     """Return what a member, or the last step of a pipeline, takes by its signature."""
-    if isinstance(member, Pipeline):
-        return accepts(member.steps[-1][1])
-    parameters = inspect.signature(member.fit).parameters
-    # A search hands on whatever it is given, by scikit-learn's metadata routing.
+    parameters = inspect.signature(last_step(member).fit).parameters
     anything = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
-    return Accepts(
-        qid="qid" in parameters or anything,
-        weight="sample_weight" in parameters,
-        stopping={"eval_set", "eval_metric", "early_stopping_rounds"} <= parameters.keys(),
-    )
+    return Accepts(frozenset(parameters), anything)
 
 
-def check_members(members: Sequence[tuple[str, Any]], bagged: bool) -> None:
-    """Raise a ValueError if there are no members, or that names one which cannot take part."""
+def check_members(members: Sequence[tuple[str, Any]], needed: Sequence[str]) -> None:
+    """Raise a ValueError if there are no members, or that names one which cannot take part.
+
+    Parameters
+    ----------
+    members
+        The members by name.
+    needed
+        What their ``fit`` must take: ``sample_weight``, ``position``, ``propensity``.
+    """
     if not members:
         raise ValueError("members must be a list of estimators, with names or without, or None for the default panel")
     names = [name for name, _ in members]
@@ -112,23 +144,26 @@ def check_members(members: Sequence[tuple[str, Any]], bagged: bool) -> None:
             raise ValueError(f"names of members are texts without '__', got {name!r}")
         if names.count(name) > 1:
             raise ValueError(f"there are several members of the name {name!r}; names must differ")
-        _check_member(name, member, bagged)
+        _check_member(name, member, needed)
 
 
-def _check_member(name: str, member: Any, bagged: bool) -> None:
+def _check_member(name: str, member: Any, needed: Sequence[str]) -> None:
     if not (hasattr(member, "fit") and hasattr(member, "predict") and hasattr(member, "get_params")):
         raise ValueError(f"member {name!r} is no estimator: {member!r}")
     takes = accepts(member)
-    if not takes.qid:
+    if "qid" not in takes.names and not takes.anything:
         raise ValueError(
             f"member {name!r}: fit of {type(member).__name__} takes no qid, so that it would not know the queries; "
             "TreeRanker trains both LightGBM's and XGBoost's own objectives"
         )
-    if bagged and not takes.weight:
-        raise ValueError(
-            f"member {name!r}: fit of {type(member).__name__} takes no sample_weight, by which bags are drawn; set "
-            "n_bags=1 or leave the member out"
-        )
+    for argument in needed:
+        if argument not in takes.names and (argument == "sample_weight" or not takes.anything):
+            reason = (
+                ", by which bags are drawn; set n_bags=1" if argument == "sample_weight" else f"; leave out {argument}="
+            )
+            raise ValueError(
+                f"member {name!r}: fit of {type(member).__name__} takes no {argument}{reason} or leave the member out"
+            )
 
 
 def fresh(member: Any, seed: int | None, position: int) -> Any:
@@ -147,7 +182,7 @@ def fresh(member: Any, seed: int | None, position: int) -> Any:
 @contextmanager
 def shared_threads(member: Any, threads: int | None) -> Iterator[None]:
     """Give boosted trees that would take all cores so many of them, or with None all, while they are at work."""
-    last = member.steps[-1][1] if isinstance(member, Pipeline) else member
+    last = last_step(member)
     if not isinstance(last, TreeRanker) or last.n_jobs is not None:
         yield
         return

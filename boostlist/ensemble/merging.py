@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from boostlist.boosters.tree_ranker import TreeRanker
 
 if TYPE_CHECKING:
-    from boostlist.ensemble.ranker import Part
+    from boostlist.ensemble.members import Part
 
 
 def merged(parts: Sequence[Part]) -> Any:

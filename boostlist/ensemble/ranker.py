@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -14,43 +14,24 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from boostlist._typing import AnyArray, FloatArray
 from boostlist.checks import check_choice, warn
 from boostlist.ensemble.bags import draw_bags
-from boostlist.ensemble.members import check_members, default_members, named, shared_threads
+from boostlist.ensemble.members import Part, check_members, default_members, last_step, named, shared_threads
 from boostlist.ensemble.merging import merged
 from boostlist.ensemble.storage import pack_member, unpack_member
 from boostlist.ensemble.training import Lists, Material, Trained, Training, fit_to_scores, train_all
 from boostlist.frames import without_qid
 from boostlist.metrics import Metric
 from boostlist.persistence import Storable, encode
+from boostlist.positions import Positions
+from boostlist.propensities import CLIP, checked_propensity
 from boostlist.queries import Queries
 from boostlist.ranking_estimator import RankingEstimator, checked_weight
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import ArrayLike
 
 # The default panel's number of trees: fixed without data to stop on, else the most that stopping may leave.
 _ROUNDS, _MOST_ROUNDS = 200, 500
-
-
-class Part(NamedTuple):
-    """A fitted member on one bag, and its share in the sum.
-
-    Attributes
-    ----------
-    name, bag
-        Name of the member, and number of its bag.
-    estimator
-        The fitted estimator.
-    spread
-        Spread of its scores within queries.
-    factor
-        What its scores are multiplied by: the member's weight / (number of its bags x spread).
-    """
-
-    name: str
-    bag: int
-    estimator: Any
-    spread: float
-    factor: float
 
 
 class EnsembleRanker(RankingEstimator, Storable):
@@ -88,6 +69,8 @@ class EnsembleRanker(RankingEstimator, Storable):
         A `Part` for each fitted member and bag: name, bag, estimator, spread, factor.
     weights_
         Weight of each member by name; they sum to 1.
+    position_bias_
+        What a position adds to the score of a document in training, by position, if there were positions.
     dropped_
         Why members failed, by name, and by name and bag where there are several bags.
     n_features_in_, feature_names_in_
@@ -160,6 +143,9 @@ class EnsembleRanker(RankingEstimator, Storable):
         group: ArrayLike | None = None,
         *,
         sample_weight: ArrayLike | None = None,
+        position: Any = None,
+        propensity: ArrayLike | None = None,
+        propensity_clip: float = CLIP,
         eval_set: Sequence[tuple[Any, ...]] = (),
         eval_metric: str | Metric | Sequence[str | Metric] = "ndcg@10",
         early_stopping_rounds: int | None = 50,
@@ -176,6 +162,9 @@ class EnsembleRanker(RankingEstimator, Storable):
             Query of each row, or the number of rows of each query; neither if X is a data frame with a column ``qid``.
         sample_weight
             Weight of each row, or of each query.
+        position, propensity, propensity_clip
+            Where each row was shown, the probability that it was looked at, and the least one that counts, as for
+            `TreeRanker`; for every member, or it is refused. The first member checks the log.
         eval_set
             Data that members are not trained on: ``(X, y, qid)``, or ``(X, y)`` if X has a column ``qid``; query
             weights may follow qid. The last one stops the boosting of members that can, measures spreads, and fits
@@ -187,10 +176,20 @@ class EnsembleRanker(RankingEstimator, Storable):
             Number of rounds without improvement after which boosting stops; None never stops it.
         """
         bagged = self.n_bags != 1
-        members = self.checked_members(bool(eval_set), bool(eval_set) or bagged, bagged or sample_weight is not None)
+        logged = {
+            name: value for name, value in (("position", position), ("propensity", propensity)) if value is not None
+        }
+        members = self.checked_members(
+            bool(eval_set), bool(eval_set) or bagged, bagged or sample_weight is not None, tuple(logged)
+        )
         lists, weight = self._training_lists(X, y, qid, group, sample_weight)
+        if position is not None:
+            Positions.of(position, lists.queries.n_documents)
+        if propensity is not None:
+            checked_propensity(lists.queries, propensity, propensity_clip)
+            logged["propensity_clip"] = propensity_clip
         valid = tuple(self._valid_lists(i, entry) for i, entry in enumerate(eval_set or ()))
-        material = Material(lists, valid, eval_metric, early_stopping_rounds)
+        material = Material(lists, valid, eval_metric, early_stopping_rounds, logged)
         bags = draw_bags(self.n_bags, lists.queries, weight, self.random_state)
         results = train_all(
             [Training(name, bag, member, i) for bag in bags for i, (name, member) in enumerate(members)],
@@ -207,7 +206,9 @@ class EnsembleRanker(RankingEstimator, Storable):
         """Whether weights are to be fitted."""
         return isinstance(self.weights, str) and self.weights == "fitted"
 
-    def checked_members(self, validated: bool, stopped: bool, weighted: bool) -> list[tuple[str, Any]]:
+    def checked_members(
+        self, validated: bool, stopped: bool, weighted: bool, logged: Sequence[str] = ()
+    ) -> list[tuple[str, Any]]:
         """Return the members by name, after checks of all parameters.
 
         Parameters
@@ -218,6 +219,8 @@ class EnsembleRanker(RankingEstimator, Storable):
             Whether boosting may stop early, so that the default panel has more rounds than it will need.
         weighted
             Whether members are trained with weights.
+        logged
+            What else their ``fit`` must take: ``position``, ``propensity``.
         """
         if not isinstance(self.n_bags, int | np.integer) or self.n_bags < 1:
             raise ValueError(f"n_bags must be a whole number of at least 1, got {self.n_bags!r}")
@@ -232,7 +235,7 @@ class EnsembleRanker(RankingEstimator, Storable):
                 "set n_bags to 2 or more, whose samples leave queries out"
             )
         members = self._members(stopped)
-        check_members(members, weighted)
+        check_members(members, (*("sample_weight",) * weighted, *logged))
         self._given_weights([name for name, _ in members])
         return members
 
@@ -345,6 +348,17 @@ class EnsembleRanker(RankingEstimator, Storable):
                 with shared_threads(part.estimator, self.n_jobs):
                     total += part.factor * np.asarray(part.estimator.predict(features, **options), np.float64)
         return total
+
+    @property
+    def position_bias_(self) -> pd.Series[float] | None:
+        """What a position adds to the score of a document in training, by position; None if a member has no biases.
+
+        As scores are, it is a sum over the members; ``parts_`` has theirs.
+        """
+        biases: list[Any] = [getattr(last_step(part.estimator), "position_bias_", None) for part in self.parts_]
+        if any(bias is None for bias in biases):
+            return None
+        return cast("pd.Series[float]", sum(part.factor * bias for part, bias in zip(self.parts_, biases, strict=True)))
 
     def merged(self) -> Any:
         """Return one plain booster of the members' host: all their trees, with leaves scaled.

@@ -6,8 +6,9 @@ The transformers of a pipeline are fitted on all rows; its last step is trained 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from boostlist.boosters.sharing import shared_features
 from boostlist.ensemble.bags import Bag
 from boostlist.ensemble.members import accepts, fresh, shared_threads
 from boostlist.ensemble.weights import fitted_weights, spread
+from boostlist.log_check import unchecked
 from boostlist.metrics import Metric
 from boostlist.parallel import get_threads
 from boostlist.queries import Queries
@@ -64,12 +66,15 @@ class Material:
         What decides on stopping.
     patience
         Number of rounds without a gain after which boosting stops; None trains to the end.
+    logged
+        What is known of a log of clicks, by the names of the arguments of ``fit``: ``position``, ``propensity``.
     """
 
     train: Lists
     valid: tuple[Lists, ...]
     metric: str | Metric | Sequence[str | Metric]
     patience: int | None
+    logged: Mapping[str, Any] = field(default_factory=dict)
 
     def held_out(self, bag: Bag) -> tuple[Lists, ...]:
         """Return data that a training on a bag does not see: `valid`, or else the queries left out, not copied."""
@@ -206,7 +211,8 @@ def _train(
     member = fresh(training.member, bag.seed, training.position)
     begin = time.perf_counter()
     try:
-        with config_context(**config), shared_threads(member, threads):
+        checks = nullcontext() if training.position == bag.number == 0 else unchecked()  # one says it for all
+        with config_context(**config), shared_threads(member, threads), checks:
             member = _fitted(member, material, bag)
             judged = material.judged(bag)
             scores = judged.queries.scores(member.predict(judged.X))
@@ -229,7 +235,7 @@ def _fitted(member: Any, material: Material, bag: Bag) -> Any:
     if isinstance(member, Pipeline) and len(member.steps) > 1:
         return _fitted_pipeline(member, material, bag)
     takes, queries = accepts(member), material.train.queries
-    options: dict[str, Any] = {"qid": material.train.numbers}
+    options: dict[str, Any] = {"qid": material.train.numbers, **material.logged}
     if bag.weight is not None:
         options["sample_weight"] = _weights_for(member, bag.weight, queries)
     held_out = material.held_out(bag)

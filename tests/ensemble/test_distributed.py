@@ -12,7 +12,7 @@ from boostlist import EnsembleRanker, LinearRanker, distributed, metrics
 from boostlist.distributed import ensembles
 from boostlist.distributed.watch import GivenUpError
 from boostlist.ensemble.weights import fitted_weights
-from boostlist.losses import registry
+from boostlist.losses import ListMLE, registry
 from tests.ensemble.data import TEST, TRAIN, VALI, deviation_within, tree
 
 pytestmark = [
@@ -117,3 +117,30 @@ def test_what_a_cluster_does_not_train_is_refused(client):
         distributed.fit_ensemble(client, arrays(TRAIN), early_stopping_rounds=3)
     with pytest.raises(RuntimeError, match="member 'bad' failed: Unknown parameter"):
         distributed.fit_ensemble(client, arrays(TRAIN), EnsembleRanker(MEMBERS[1:2]), timeout=120)
+
+
+def test_several_labels_and_positions_reach_the_members(client):
+    """On a cluster as in one process, where a second label of half the grades is looked at by one member."""
+    import dask.dataframe as dd
+    import pandas as pd
+
+    frame = pd.DataFrame(np.asarray(TRAIN.X)).add_prefix("f")
+    frame = frame.assign(
+        click=TRAIN.y > 0, half=TRAIN.y // 2, qid=TRAIN.qid, shown=np.tile(["a", "b"], len(TRAIN) // 2)
+    )
+    members = [tree(loss, backend="xgboost", n_estimators=3, n_jobs=1) for loss in (ListMLE(), ListMLE(label="half"))]
+    ensemble = EnsembleRanker([("first", members[0]), ("second", members[1])])
+    model = distributed.fit_ensemble(
+        client, dd.from_pandas(frame, npartitions=2), ensemble, label=["click", "half"], position="shown", timeout=120
+    )
+    X = frame.filter(regex="^f")
+    labels = {"click": frame.click.to_numpy(float), "half": frame.half.to_numpy(float)}
+    alone = clone(ensemble).fit(X, labels, TRAIN.qid, position=frame.shown)
+    np.testing.assert_allclose(model.position_bias_, alone.position_bias_, rtol=1e-3)
+    np.testing.assert_allclose(model.predict(X), alone.predict(X), atol=1e-3)
+    lightgbm, data = (
+        EnsembleRanker([("first", tree(n_jobs=1))]),
+        dd.from_pandas(frame.drop(columns="half"), npartitions=2),
+    )
+    with pytest.raises(RuntimeError, match="member 'first' failed: LightGBM's Dask engine takes no positions"):
+        distributed.fit_ensemble(client, data, lightgbm, label="click", position="shown")
