@@ -89,7 +89,7 @@ def tree_ranker(log: ClickLog, loss: str, y: Any = None, **extra: Any) -> tuple[
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(data.X, data.y if y is None else y, data.qid, **extra)
-    return model.predict, any("the ranker that made this log was better" in str(w.message) for w in caught)
+    return model.predict, any("the ranker that made this log was as good" in str(w.message) for w in caught)
 
 
 def trained(name: str, log: ClickLog, fold: Fold, ranker: Scores | None) -> dict[str, Any]:

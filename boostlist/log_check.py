@@ -16,7 +16,9 @@ it (docs/clicks.md). So the two are held against each other on the log itself:
 3. Two orders have a DCG, sum of c_i / p_i / log2(1 + rank): that of the held-out scores, and that of the log, by the
    bias which a document had in the mean over the log, since some lists may have been in random order.
 
-Where the log's is larger there is a warning. Nothing here is tuned; what it costs is one more training, in two halves.
+There is a warning unless the learned order is better by more than one standard error, over queries, of the difference:
+where the two cannot be told apart, clicks at face value are the smaller risk. Nothing here is tuned; what it costs is
+one more training, in two halves.
 """
 
 from __future__ import annotations
@@ -59,10 +61,14 @@ def unchecked() -> Iterator[None]:
 
 
 class Orders(NamedTuple):
-    """DCG by clicks freed of bias, in units of their sum: of what was learned, on held-out queries, and of the log."""
+    """DCG by clicks freed of bias, in units of their sum: of what was learned, on held-out queries, and of the log.
+
+    With the standard error of the difference, over queries.
+    """
 
     learned: float
     logged: float
+    error: float
 
 
 def check_log(
@@ -88,8 +94,10 @@ def check_log(
     """
     if _off.get():
         return
-    half = halves(X, queries)
-    if half is None:
+    document = documents(X)
+    query = same_query(document, queries)
+    half = np.random.default_rng(0).permutation(query.max(initial=0) + 1)[query] % 2 == 1
+    if not _LEAST_HALF <= half.mean() <= 1 - _LEAST_HALF:
         return
     base = options.get("init_score")
     base = np.zeros(queries.n_documents) if base is None else base
@@ -106,25 +114,26 @@ def check_log(
             part.fit(_safe_indexing(X, rows), y, lists[rows], position=labels[positions.codes[rows]], **given)
         held_out[others] += part.predict(_safe_indexing(X, others))
     bias = np.asarray(ranker.position_bias_, np.float64)[positions.codes]
-    found = compared(queries, held_out, ranker.predict(X) + base, bias, documents(X))
-    if found.logged > found.learned:
+    found = compared(queries, query, held_out, ranker.predict(X) + base, bias, document)
+    if found.learned - found.logged <= found.error:
         warn(
-            f"the ranker that made this log was better than what is learned from it with position=: on queries held "
-            f"out, and by clicks freed of bias, the log's order has a DCG of {found.logged:.3f} and the debiased "
-            f"model's {found.learned:.3f}. Its order is knowledge, which biases of positions take away: fit without "
-            "position=, or on top of that ranker's scores, init_score=; or compare on judged queries (docs/clicks.md)"
+            "the ranker that made this log was as good as what is learned from it with position=, or better: on "
+            f"queries held out, and by clicks freed of bias, the log's order has a DCG of {found.logged:.3f} and the "
+            f"debiased model's {found.learned:.3f} (+- {found.error:.3f}). That order is knowledge, which biases of "
+            "positions take away: fit without position=, or on top of that ranker's scores, init_score=; or compare on "
+            "judged queries (docs/clicks.md)"
         )
 
 
 def compared(
-    queries: Queries, held_out: FloatArray, scores: FloatArray, bias: FloatArray, document: IntArray
+    queries: Queries, query: IntArray, held_out: FloatArray, scores: FloatArray, bias: FloatArray, document: IntArray
 ) -> Orders:
     """Return what two orders are worth.
 
     Parameters
     ----------
-    queries
-        The lists, with clicks as labels.
+    queries, query
+        The lists, with clicks as labels, and the number of the query that each of them is of.
     held_out, scores
         Scores of rankers that have not seen the query, and of one that has.
     bias
@@ -136,8 +145,10 @@ def compared(
     weighed = Queries.from_sizes(queries.labels / np.maximum(looked_at, CLIP), queries.sizes, queries.weight)
     usual = (np.bincount(document, bias) / np.bincount(document))[document]
     total = float(np.repeat(weighed.weight, weighed.sizes) @ weighed.labels)
-    learned, logged = (float(weighed.weight @ _DCG.per_query(f, weighed)) / total for f in (held_out, usual))
-    return Orders(learned, logged)
+    orders = [np.bincount(query, weighed.weight * _DCG.per_query(f, weighed)) for f in (held_out, usual)]
+    gain = orders[0] - orders[1]
+    learned, logged, error = (float(each) / total for each in (*map(np.sum, orders), gain.std() * len(gain) ** 0.5))
+    return Orders(learned, logged, error)
 
 
 def _rate(queries: Queries, z: FloatArray) -> float:
@@ -158,23 +169,18 @@ def _rate(queries: Queries, z: FloatArray) -> float:
     return float(beta)
 
 
-def halves(X: Any, queries: Queries) -> AnyArray | None:
-    """Return a boolean for each list, the same for lists that have a document in common; None if that cannot be.
+def same_query(document: IntArray, queries: Queries) -> IntArray:
+    """Return a number for each list, the same for lists that have a document in common.
 
     Documents that stand twice in one list have features that say nothing, and do not count.
     """
     lists = np.repeat(np.arange(queries.n_queries), queries.sizes)
-    document = documents(X)
     shown = sparse.csr_array((np.ones(len(lists)), (lists, document)))
     shown.sum_duplicates()
-    telling = shown.max(axis=0).toarray().ravel() == 1
-    links = shown[:, telling]
+    links = shown[:, shown.max(axis=0).toarray().ravel() == 1]
     both = sparse.block_array([[None, links], [links.T, None]])
     _, part = sparse.csgraph.connected_components(both, directed=False)
-    _, query = np.unique(part[: queries.n_queries], return_inverse=True)
-    half = np.random.default_rng(0).permutation(query.max(initial=0) + 1)[query] % 2 == 1
-    share = float(half.mean()) if len(half) else 0.0
-    return half if _LEAST_HALF <= share <= 1 - _LEAST_HALF else None
+    return np.asarray(np.unique(part[: queries.n_queries], return_inverse=True)[1], np.int64)
 
 
 def documents(X: Any) -> IntArray:

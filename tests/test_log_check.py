@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 from boostlist import LinearRanker, Queries, TreeRanker
 from boostlist.boosters import PositionBias
-from boostlist.log_check import _rate, compared, documents, halves
+from boostlist.log_check import _rate, compared, documents, same_query
 from boostlist.losses import CsListMLE
 
 QUERIES, SHOWN, SESSIONS = 40, 6, 6
@@ -50,7 +50,7 @@ def trees(**parameters):
 @pytest.mark.parametrize("model", [trees(), LinearRanker()], ids=["trees", "linear"])
 def test_warns_where_the_log_knows_more(model, random_share):
     X, y, _ = log(RELEVANCE, random_share)
-    with pytest.warns(UserWarning, match="the ranker that made this log was better"):
+    with pytest.warns(UserWarning, match="the ranker that made this log was as good as"):
         model.fit(X, y, SESSION, position=POSITION)
 
 
@@ -74,14 +74,13 @@ def test_does_not_warn_of_what_it_cannot_or_need_not_judge():
         trees().fit(X, y, SESSION, position=POSITION, init_score=3 * RELEVANCE.ravel()[document])  # as good as the log
 
 
-def test_halves_are_of_whole_queries():
+def test_lists_with_a_document_in_common_are_of_one_query():
     X, _, _ = log(RNG.normal(size=RELEVANCE.shape), 1.0)
     X[(POSITION == 1) | (POSITION == 3)] = 0  # features that say nothing, of two documents in every list
     queries = Queries.from_sizes(np.zeros(len(X)), np.full(QUERIES * SESSIONS, SHOWN))
-    of_query = halves(X, queries).reshape(QUERIES, SESSIONS)
-    assert (of_query == of_query[:, :1]).all()
-    assert 10 <= of_query[:, 0].sum() <= 30
-    assert halves(np.zeros_like(X) + np.arange(len(X))[:, None] % SHOWN, queries) is None  # one query for all
+    found = same_query(documents(X), queries).reshape(QUERIES, SESSIONS)
+    assert (found == found[:, :1]).all()
+    assert len(np.unique(found)) == QUERIES
 
 
 def test_documents_are_known_by_their_features():
@@ -114,6 +113,10 @@ def test_numbers():
     learned = weights @ [second, 1, 1, second] / weights.sum()
     # Document 7 had the biases 0 and -0.4, document 8 -0.4 and 0: tied in the mean.
     tied = weights @ np.full(4, (1 + second) / 2) / weights.sum()
-    assert compared(queries, held_out, f, bias, np.array([0, 1, 0, 1])) == pytest.approx((learned, tied))
-    apart = weights @ [1, second, second, 1] / weights.sum()
-    assert compared(queries, held_out, f, bias, np.arange(4)) == pytest.approx((learned, apart))
+    found = compared(queries, np.array([0, 1]), held_out, f, bias, np.array([0, 1, 0, 1]))
+    assert found[:2] == pytest.approx((learned, tied))
+    apart = weights * [1, second, second, 1]
+    found = compared(queries, np.array([0, 1]), held_out, f, bias, np.arange(4))
+    gain = (weights * [second, 1, 1, second] - apart).reshape(2, 2).sum(axis=1)
+    error = np.sqrt(2) * np.std(gain) / weights.sum()
+    assert found == pytest.approx((learned, apart.sum() / weights.sum(), error))

@@ -66,13 +66,22 @@ class PropensityObjective:
         """Return gradient and Hessian diagonal in float32, as the hosts store them."""
         call = read_call(a, b, weight, group)
 
-        def bind(lists: Lists) -> tuple[Gathered, Positions | None]:
+        def bind(lists: Lists) -> tuple[BoundObjective | Gathered, Positions | None]:
             check_host(self.objective.loss, call)
-            clicks, rows = lists.by_click(self.propensity, self.clip)
-            return Gathered(self.objective.bind(clicks.queries, clicks.document_weight), rows), lists.position
+            return bind_by_click(self.objective, lists, self.propensity, self.clip), lists.position
 
         bound = bound_once(call, (self.objective, self.clip, self.propensity.tobytes()), bind)
         return answer(call, *bound, self.objective)
+
+
+def bind_by_click(
+    objective: Objective, lists: Lists, propensity: ArrayLike | None, clip: float
+) -> BoundObjective | Gathered:
+    """Bind an objective to lists as it is, click by click if propensities are known."""
+    if propensity is None:
+        return objective.bind(lists.queries, lists.document_weight)
+    clicks, rows = lists.by_click(propensity, clip)
+    return Gathered(objective.bind(clicks.queries, clicks.document_weight), rows)
 
 
 def with_propensity(loss: Loss | Objective, propensity: ArrayLike, clip: float) -> PropensityObjective:

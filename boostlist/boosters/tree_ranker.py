@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
@@ -12,20 +12,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from boostlist.boosters.defaults import as_objective
+from boostlist.boosters.evaluation import chosen_metrics, refuse_missing_labels
 from boostlist.boosters.fitted_trees import FittedTrees
 from boostlist.boosters.hosts import Job, TreeParameters, host
 from boostlist.boosters.lists import Lists
-from boostlist.boosters.logged import bind_logged, debiased_training
+from boostlist.boosters.logged import bind_by_click, bind_logged, debiased_training
 from boostlist.boosters.objective import Objective
 from boostlist.boosters.position_bias import known_bias
 from boostlist.boosters.refitting import refitted
 from boostlist.checks import check_whole
 from boostlist.log_check import check_log
 from boostlist.metrics import Metric
-from boostlist.metrics.names import get_all
 from boostlist.parallel import at_most
 from boostlist.propensities import CLIP
-from boostlist.queries import Queries
 from boostlist.ranking_estimator import checked_weight
 
 if TYPE_CHECKING:
@@ -262,7 +261,7 @@ class TreeRanker(FittedTrees):
         if early_stopping_rounds is not None and not valid:
             raise ValueError("early_stopping_rounds needs data to evaluate on: pass eval_set=[(X, y, qid)]")
         metrics = chosen_metrics(eval_metric, [lists.queries for lists in (train, *valid.values())])
-        _refuse_missing_labels(metrics, valid.values())
+        refuse_missing_labels(metrics, valid.values())
         tree = self.tree_parameters()
         objective = self.sampled_objective(tree.seed)
         bound = bind_logged(objective, self.pointwise, train, propensity, propensity_clip)
@@ -310,6 +309,8 @@ class TreeRanker(FittedTrees):
         decay_rate: float = 0.9,
         sample_weight: ArrayLike | None = None,
         position: Any = None,
+        propensity: ArrayLike | None = None,
+        propensity_clip: float = CLIP,
         init_score: ArrayLike | None = None,
     ) -> Self:
         """Return a ranker with the same trees and leaf values estimated anew on other data; this one stays as it is.
@@ -320,7 +321,7 @@ class TreeRanker(FittedTrees):
 
         Parameters
         ----------
-        X, y, qid, group, sample_weight, init_score
+        X, y, qid, group, sample_weight, propensity, propensity_clip, init_score
             New data, as for ``fit``.
         decay_rate
             Share of the old value, from 0 to 1: 1 changes nothing, 0 forgets the old data but for the splits.
@@ -343,7 +344,7 @@ class TreeRanker(FittedTrees):
             raise ValueError(f"decay_rate must lie between 0 and 1, got {decay_rate}")
         lists = self._lists("refit", X, y, qid, group, sample_weight, position, batched=False, reset=False)
         lists = lists.starting_from(init_score)
-        bound = replace(self.objective_, subsample_queries=1.0).bind(lists.queries, lists.document_weight)
+        bound = bind_by_click(replace(self.objective_, subsample_queries=1.0), lists, propensity, propensity_clip)
         bias = known_bias(self.position_bias_, lists.position)
         start = np.zeros(lists.queries.n_documents) if lists.init_score is None else lists.init_score
         rule = self._host.leaf_rule(self.tree_parameters())
@@ -424,25 +425,3 @@ class TreeRanker(FittedTrees):
                 f"batch_rows reads rows of an array, such as a memory-mapped one; X is a {type(X).__name__}"
             )
         return validate_data(self, X, reset=reset, skip_check_array=True)
-
-
-def chosen_metrics(eval_metric: str | Metric | Sequence[str | Metric], data: Sequence[Queries]) -> list[Metric]:
-    """Return metrics by name or as they are, for grades up to the largest of their label in any of the data."""
-
-    def y_max(label: str | None) -> float:
-        # Data for evaluation needs the labels of metrics, training data those of the loss.
-        known = [queries for queries in data if label is None or label in queries.named]
-        return max((float(queries.labelled(label).labels.max(initial=0)) for queries in known), default=0.0)
-
-    return [metric.up_to(y_max(metric.label)) for metric in get_all(eval_metric)]
-
-
-def _refuse_missing_labels(metrics: Sequence[Metric], valid: Iterable[Lists]) -> None:
-    """Raise a ValueError if a metric looks at a label that data for evaluation has not."""
-    for i, lists in enumerate(valid):
-        for metric in metrics:
-            if metric.label not in (None, *lists.queries.named):
-                raise ValueError(
-                    f"eval_set[{i}] has no label {metric.label!r}, which eval_metric {metric.name!r} looks at; give it "
-                    "labels by name too"
-                )

@@ -31,7 +31,13 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reading")
     group.add_argument("--format", choices=FORMATS, help="format of the data; by default its suffix tells, else LETOR")
     group.add_argument("--qid-column", default="qid", metavar="NAME", help="query column of CSV and Parquet")
-    group.add_argument("--label-column", default="label", metavar="NAME", help="label column of CSV and Parquet")
+    group.add_argument(
+        "--label-column",
+        type=names,
+        default=["label"],
+        metavar="NAMES",
+        help="label column of CSV and Parquet; several, with commas, for losses and metrics that name theirs",
+    )
     group.add_argument(
         "--weight-column",
         default="weight",
@@ -104,14 +110,18 @@ def read_data(
         chosen = {"n_features": n_features, "zero_based": arguments.zero_based, "sort": arguments.sort}
         with _our_options(by_row), _open_pipe(path) as source:
             return load_letor(source, comments=comments, **chosen)
+    labels = arguments.label_column
+    if not labels:
+        raise UsageError("--label-column names no column")
     with _our_options(by_row, prefix=f"{_name(path)}: "):
         frame = _read_frame(path, kind)
-        if not labelled and arguments.label_column not in frame.columns:
-            frame[arguments.label_column] = 0.0
-        roles = ("qid", "label", "weight", "docid", "position")
+        if not labelled:
+            frame = frame.assign(**dict.fromkeys(set(labels) - set(frame.columns), 0.0))
+        roles = ("qid", "weight", "docid", "position")
         columns: dict[str, Any] = {role: getattr(arguments, f"{role}_column") or None for role in roles}
-        frame = _chosen_columns(frame, arguments.drop, arguments.categorical, tuple(columns.values()))
-        return RankingData.from_frame(frame, **columns, sort=arguments.sort)
+        frame = _chosen_columns(frame, arguments.drop, arguments.categorical, (*labels, *columns.values()))
+        label = labels if len(labels) > 1 else labels[0]
+        return RankingData.from_frame(frame, label=label, **columns, sort=arguments.sort)
 
 
 _SORT_FIRST = "bring the documents of a query together first: boostlist data convert --sort FILE SORTED"

@@ -7,7 +7,6 @@ follows the question mark are parameters of the loss and of the estimator.
 from __future__ import annotations
 
 import argparse
-import inspect
 import os
 import shutil
 import sys
@@ -33,6 +32,7 @@ examples:
   boostlist train train.txt --model 'linear:cs_rglist?pcf=3&C=10' -o model.npz
   boostlist train train.txt --model 'kernel:cs_listmle?kernel=gaussian&n_landmarks=500' -o model.npz
   boostlist train train.txt --model 'ensemble?n_bags=3&weights=fitted' -o model.npz
+  boostlist train log.parquet --label-column click,purchase --model 'lightgbm:listmle?label=purchase' -o model.txt
   boostlist losses                                    the losses there are
 """
 
@@ -88,17 +88,15 @@ def run(arguments: argparse.Namespace) -> int:
     fit: dict[str, Any] = {}
     if model.stops and vali is not None:
         weight = () if vali.query_weight is None else (vali.query_weight,)
-        fit = {"eval_set": [(seen, vali.y, vali.qid, *weight)], "eval_metric": metric}
+        fit = {"eval_set": [(seen, vali.targets, vali.qid, *weight)], "eval_metric": metric}
         if arguments.early_stopping is not None:
             fit["early_stopping_rounds"] = arguments.early_stopping
     if train.position is not None:
-        if "position" not in inspect.signature(estimator.fit).parameters:
-            raise ValueError(f"the data has positions, which {model.name} takes none of; leave the column out")
         fit["position"] = train.position
     with nullcontext() if arguments.quiet else _telling_compilation():
         estimator.fit(
             features(train, arguments.data, train.feature_names),
-            train.y,
+            train.targets,
             qid=train.qid,
             sample_weight=train.query_weight,
             **fit,

@@ -195,6 +195,10 @@ def parse(text: str) -> list[Model]:
         hint = did_you_mean(loss, losses, "see `boostlist losses`", prefix=f"{family}:")
         if not loss:
             hint = f"write {family}:LOSS, such as {family}:cs_listmle"
+        if "+" in loss or "*" in loss:
+            hint = (
+                'sums of losses have no name; give the estimator in Python, boostlist.compare(data, [{"sum": ranker}])'
+            )
         raise ValueError(f"model {text!r}: {family} has no loss {loss!r}; {hint}")
     return [_checked(Model(family, loss), options)]
 

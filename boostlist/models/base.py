@@ -117,7 +117,9 @@ class ParametricRanker(RankingEstimator, Storable):
 
     def _positioned(self, problem: Any, positions: Positions) -> Any:
         """Return the problem with a bias for each position."""
-        raise ValueError(f"{type(self).__name__} takes no positions; LinearRanker, KernelRanker and TreeRanker do")
+        raise ValueError(
+            f"{type(self).__name__} takes no positions; leave them out, or use LinearRanker, KernelRanker or TreeRanker"
+        )
 
     def _keep_all(self, problem: Any, solved: Any, positions: Positions | None, w: FloatArray) -> None:
         """Set the fitted attributes, the biases of positions among them."""

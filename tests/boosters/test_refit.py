@@ -81,6 +81,25 @@ def test_refit_with_known_biases_of_positions():
         fitted().refit(TRAIN.X, TRAIN.y, TRAIN.qid, position=position)
 
 
+def test_refit_with_propensities_is_that_of_a_list_a_click():
+    clicks = (TEST.y > 2).astype(float)
+    propensity = 1 / (1 + np.arange(TEST.n_documents) % 4)
+    model = fitted()
+    rows, labels, qid, weight = [], [], [], []
+    for i in np.flatnonzero(clicks):
+        own = np.flatnonzero(TEST.qid == TEST.qid[i])
+        rows += own.tolist()
+        labels += (own == i).tolist()
+        qid += [i] * len(own)
+        weight.append(1 / max(propensity[i], 0.3))
+    expected = model.refit(TEST.X[rows], np.array(labels, float), np.array(qid), sample_weight=np.array(weight))
+    found = model.refit(TEST.X, clicks, TEST.qid, propensity=propensity, propensity_clip=0.3)
+    np.testing.assert_allclose(found.predict(TEST.X), expected.predict(TEST.X), rtol=1e-5, atol=1e-7)
+    assert not np.allclose(found.predict(TEST.X), model.refit(TEST.X, clicks, TEST.qid).predict(TEST.X))
+    with pytest.raises(ValueError, match="propensity has 3 entries"):
+        model.refit(TEST.X, clicks, TEST.qid, propensity=[1, 1, 1])
+
+
 def test_what_cannot_be_refitted():
     with pytest.raises(ValueError, match=r"not for lambdarank of lightgbm.*booster_\.refit"):
         fitted(objective="lambdarank").refit(TEST.X, TEST.y, TEST.qid)

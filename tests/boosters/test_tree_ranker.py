@@ -16,7 +16,7 @@ import boostlist
 from boostlist import Queries, metrics
 from boostlist.boosters import Objective, lightgbm_early_stopping
 from boostlist.boosters.batches import batch_bounds, release
-from boostlist.boosters.tree_ranker import chosen_metrics
+from boostlist.boosters.evaluation import chosen_metrics
 from boostlist.losses import CsListMLE, ListMLE, PairwiseLogistic, Pointwise, WeightedPL, registry
 from tests.boosters.rankers import TEST, TRAIN, UNTRAINED, both_hosts, fitted, frame, ranker
 

@@ -52,6 +52,7 @@ def test_train_rank_evaluate(files, tmp_path, capsys, model):
     assert value == get("ndcg@5").mean(scores, data.queries)
 
 
+@pytest.mark.filterwarnings("ignore:the ranker that made this log")
 def test_positions_count_and_are_no_feature(tmp_path, capsys):
     data = make_ranking(10, docs=8, n_features=10, seed=5)
     data = replace(data, position=np.concatenate([np.arange(n) for n in data.queries.sizes]) % 4)
@@ -62,8 +63,8 @@ def test_positions_count_and_are_no_feature(tmp_path, capsys):
     assert (model.n_features_in_, len(model.position_bias_)) == (10, 4)
     assert main(["train", path, "-m", "linear:cs_listmle", "-o", out, "-q", "--position-column", ""]) == 0
     assert boostlist.load(out).n_features_in_ == 11
-    assert main(["train", path, "-m", "ensemble", "-o", out]) == 1
-    assert "leave the column out" in capsys.readouterr().err
+    assert main(["train", path, "-m", "rankcosine", "-o", out]) == 1
+    assert "RankCosineRanker takes no positions; leave them out" in capsys.readouterr().err
 
 
 def test_weights_of_queries_count_and_are_no_feature(tmp_path, capsys):
@@ -257,3 +258,33 @@ def test_data_with_other_features_is_refused(files, tmp_path, capsys):
     (tmp_path / "wide.txt").write_text("1 qid:1 1:1 11:2\n")
     assert main(["rank", out, str(tmp_path / "wide.txt")]) == 1
     assert "11" in capsys.readouterr().err
+
+
+def test_several_labels(tmp_path, capsys):
+    data = make_ranking(40, docs=8, n_features=10, seed=5)
+    frame = data.to_frame().rename(columns={"label": "click"}).assign(purchase=data.y > 2)
+    path, model = tmp_path / "log.csv", tmp_path / "model.npz"
+    frame.to_csv(path, index=False)
+    columns = ["--label-column", "click,purchase"]
+    assert main(["train", str(path), *columns, "--model", "linear:listmle?label=purchase", "-o", str(model)]) == 0
+    found = boostlist.load(model)
+    alone = boostlist.LinearRanker("listmle").fit(data.X, data.y > 2, data.qid)
+    np.testing.assert_allclose(found.coef_, alone.coef_, atol=1e-6)
+    assert main(["evaluate", str(path), *columns, "--model", str(model), "--metrics", "ndcg@5:purchase"]) == 0
+    expected = get("ndcg@5").mean(alone.predict(data.X), replace(data, y=data.y > 2).queries)
+    assert f"{expected:.4f}" in capsys.readouterr().out
+    frame.drop(columns=["click", "purchase"]).to_csv(path, index=False)
+    assert main(["rank", str(model), str(path), *columns]) == 0
+    for wrong, code, message in (
+        ({"--label-column": "qid,cart"}, 1, "no column 'cart'"),
+        ({"--label-column": ","}, 2, "--label-column names no column"),
+        (
+            {"--model": "lightgbm:cs_listmle+0.3*listmle"},
+            2,
+            "sums of losses have no name; give the estimator in Python",
+        ),
+    ):
+        options = {"--model": "linear:listmle", "--label-column": "click"} | wrong
+        given = [text for pair in options.items() for text in pair]
+        assert main(["train", str(path), "-o", str(model), *given]) == code
+        assert message in capsys.readouterr().err

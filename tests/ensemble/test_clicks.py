@@ -18,7 +18,7 @@ LOG = simulate_clicks(TRAIN, TRAIN.y, sessions=400, top=5, seed=1)  # whose rank
 DATA = LOG.data
 MEMBERS = [("trees", tree(n_estimators=20)), ("line", make_pipeline(StandardScaler(), LinearRanker("listmle")))]
 PAGE = np.array(["top", "middle", "low"])[(DATA.position - 1) // 2]
-BETTER = "the ranker that made this log was better"
+BETTER = "the ranker that made this log was as good"
 
 
 def fit(members, **options):

@@ -12,7 +12,10 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from scipy import stats
+from sklearn import config_context
 from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import boostlist
 from boostlist import LinearRanker
@@ -314,6 +317,16 @@ def test_several_labels(data, threads, tmp_path):
     expected = get("err:purchase", max_grade=0.5).per_query(alone, part.test.queries)
     np.testing.assert_allclose(queries.loc[rows, "err:purchase"], expected)
     assert found.report(tmp_path / "report.html").exists()
+
+
+def test_a_ranker_at_the_end_of_a_pipeline_gets_all_labels(data):
+    both = RankingData(data.X, {"click": data.y, "purchase": data.y > 1}, data.qid)
+    steps = (StandardScaler(), LinearRanker(ListMLE(label="click") + 3 * ListMLE(label="purchase")))
+    with config_context(enable_metadata_routing=True):
+        (guest,) = contenders([{"pipeline": make_pipeline(*steps)}])
+        scores = guest.fit({}, both, both, get("ndcg@5"), 0).scores(both)
+    scaled = steps[0].fit_transform(data.X)
+    np.testing.assert_allclose(scores, steps[1].fit(scaled, both.targets, data.qid).predict(scaled))
 
 
 def test_a_query_tested_twice_counts_once(data, threads):
