@@ -27,6 +27,8 @@ X = RNG.normal(size=(LISTS * SHOWN, 4)).astype(np.float32)
 CLICKS = (RNG.random(len(X)) < 1 / (1 + POSITION) / (1 + np.exp(-2 * X[:, 0]))).astype(np.float64)
 PARAMS = {"verbose": -1, "num_leaves": 4, "min_data_in_leaf": 5, "num_threads": 1, "deterministic": True}
 
+pytestmark = pytest.mark.filterwarnings("ignore:the ranker that made this log")  # small logs
+
 
 def dataset(**fields):
     return lgb.Dataset(X, CLICKS, group=SIZES, free_raw_data=False, **{"position": POSITION, **fields})

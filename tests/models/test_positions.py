@@ -22,6 +22,8 @@ POSITION = np.concatenate([RNG.permutation(SHOWN) for _ in range(LISTS)])
 CLICKS = (RNG.random(len(X)) < 1 / (1 + POSITION) / (1 + np.exp(-2 * X[:, 0]))).astype(float)
 SIZES = np.full(LISTS, SHOWN)
 
+pytestmark = pytest.mark.filterwarnings("ignore:the ranker that made this log")  # small logs
+
 
 @pytest.mark.parametrize("solver", ["newton", "newton-cg", "lbfgs"])
 def test_optimum(solver):
@@ -81,7 +83,6 @@ def test_with_propensities():
     np.testing.assert_allclose(model.position_bias_, spread.position_bias_, rtol=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore:the ranker that made this log")
 def test_refused():
     with pytest.raises(ValueError, match="position has 3 entries"):
         LinearRanker().fit(X, CLICKS, group=SIZES, position=[1, 2, 3])
