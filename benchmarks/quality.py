@@ -6,7 +6,7 @@ extra_trees; XGBoost: half of the features at a split or all) and, with `--rates
 chooses; figures are means over three seeds, for CatBoost, which takes ten times as long, of one. Other parameters are
 `TreeRanker`'s defaults, which for a host's own objective are the host's. A bag is the sum of 8 models in units of their
 spread, as many as `EnsembleRanker()` has: of LightGBM 7 and 15 leaves, each with extra_trees and four seeds; of
-CatBoost depth 4 and 6, four seeds. `TreeRanker()` and `EnsembleRanker()` choose nothing but their number of rounds. The
+CatBoost depth 4 and 6, four seeds. `TreeRanker()` and `EnsembleRanker()` choose nothing but their number of rounds, the latter also the members' weights. The
 members of the latter are trained one by one, to be stored and shared with defaults.py.
 
 NDCG has gain 2^y - 1, a query without relevant documents scores 0, ties are in row order. Intervals are bootstrap
@@ -94,7 +94,7 @@ def ours(n_seeds: int) -> dict[str, Contender]:
     members = [training(member) for _, member in default_members()]
 
     def ensemble(study: Study, name: str) -> Any:
-        sums = [study.sum(name, [(*member, seed) for member in members]) for seed in seeds]
+        sums = [study.sum(name, [(*member, seed) for member in members], fitted=True) for seed in seeds]
         return np.mean(sums, axis=0)
 
     return {

@@ -85,7 +85,7 @@ def fit_ensemble(
     bags = _bags(client, parts, valid, bag_seeds(model.n_bags, model.random_state))
     metrics = get_all(eval_metric)
     results: list[Trained] = []
-    judged = [_queries(client, bag.judged) for bag in bags] if model.fits_weights else []
+    judged = [_queries(client, bag.judged) for bag in bags] if model.fits_weights(eval_data is not None) else []
     for bag in bags:
         for place, (name, member) in enumerate(members):
             unfitted = fresh(member, bag.seed, place)

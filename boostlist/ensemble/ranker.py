@@ -47,7 +47,8 @@ class EnsembleRanker(RankingEstimator, Storable):
         scikit-learn's kind whose ``fit`` takes ``qid``. None is the panel of `boostlist.ensemble.default_members`.
     weights
         ``"uniform"``; ``"fitted"``: non-negative weights that minimise a listwise loss on data which the members have
-        not seen, shrunk towards uniform; or given, a number for each member in their order, or by name.
+        not seen, shrunk towards uniform; or given, a number for each member in their order, or by name. None is fitted
+        where there is an ``eval_set``, else uniform.
     n_bags
         How often each member is trained: 1, on all queries; more, each time on a bootstrap sample of whole queries and
         with a seed of its own. Queries that a sample leaves out stop its boosting, unless there is an ``eval_set``.
@@ -99,7 +100,7 @@ class EnsembleRanker(RankingEstimator, Storable):
         self,
         members: Sequence[Any] | None = None,
         *,
-        weights: Literal["uniform", "fitted"] | Sequence[float] | Mapping[str, float] = "uniform",
+        weights: Literal["uniform", "fitted"] | Sequence[float] | Mapping[str, float] | None = None,
         n_bags: int = 1,
         on_error: Literal["raise", "drop"] = "raise",
         n_jobs: int | None = None,
@@ -191,20 +192,20 @@ class EnsembleRanker(RankingEstimator, Storable):
         valid = tuple(self._valid_lists(i, entry) for i, entry in enumerate(eval_set or ()))
         material = Material(lists, valid, eval_metric, early_stopping_rounds, logged)
         bags = draw_bags(self.n_bags, lists.queries, weight, self.random_state)
+        fitted = self.fits_weights(bool(eval_set))
         results = train_all(
             [Training(name, bag, member, i) for bag in bags for i, (name, member) in enumerate(members)],
             material,
             n_jobs=self.n_jobs,
-            keep_scores=self.fits_weights,
+            keep_scores=fitted,
             drop=self.on_error == "drop",
             verbose=bool(self.verbose),
         )
-        return self.adopt(results, [material.judged(bag).queries for bag in bags])
+        return self.adopt(results, [material.judged(bag).queries for bag in bags] if fitted else [])
 
-    @property
-    def fits_weights(self) -> bool:
-        """Whether weights are to be fitted."""
-        return isinstance(self.weights, str) and self.weights == "fitted"
+    def fits_weights(self, validated: bool) -> bool:
+        """Return whether weights are to be fitted, given whether there is data to validate on."""
+        return validated if self.weights is None else isinstance(self.weights, str) and self.weights == "fitted"
 
     def checked_members(
         self, validated: bool, stopped: bool, weighted: bool, logged: Sequence[str] = ()
@@ -229,7 +230,7 @@ class EnsembleRanker(RankingEstimator, Storable):
         check_choice("on_error", self.on_error, ("raise", "drop"))
         if isinstance(self.weights, str):
             check_choice("weights", self.weights, ("uniform", "fitted"))
-        if self.fits_weights and not validated and self.n_bags == 1:
+        if self.fits_weights(validated) and not validated and self.n_bags == 1:
             raise ValueError(
                 'weights="fitted" needs data that the members are not trained on: pass eval_set=[(X, y, qid)], or '
                 "set n_bags to 2 or more, whose samples leave queries out"
@@ -246,7 +247,7 @@ class EnsembleRanker(RankingEstimator, Storable):
 
     def _given_weights(self, names: list[str]) -> dict[str, float]:
         """Return weights by name as they are given, 1 for each if they are not."""
-        if isinstance(self.weights, str):
+        if self.weights is None or isinstance(self.weights, str):
             return dict.fromkeys(names, 1.0)
         if isinstance(self.weights, Mapping):
             if set(self.weights) != set(names):
@@ -273,6 +274,11 @@ class EnsembleRanker(RankingEstimator, Storable):
             raise ValueError(f"eval_set[{i}] must be (X, y, qid), or (X, y) if X has a column 'qid'")
         X, y, qid, weight = (*entry, None, None)[:4]
         queries = self._read_queries(X, y, qid, None, f"fit, eval_set[{i}]")
+        if queries.sizes.max() == 1:
+            raise ValueError(
+                f"eval_set[{i}]: each query has a single document, so that nothing there can stop a training or weigh "
+                "a member; is qid the query of each row?"
+            )
         if weight is not None:
             queries = _weighed(queries, checked_weight(weight, queries))
         return Lists(self._checked_features(X, self._missing, reset=False), queries)
@@ -295,8 +301,8 @@ class EnsembleRanker(RankingEstimator, Storable):
         results
             Members by bag, fitted or failed.
         judged
-            For each bag the queries on which its members were scored, with weight 0 where they must not be; only
-            fitted weights ask for them.
+            To fit weights: for each bag the queries on which its members were scored, with weight 0 where they must
+            not be. Without them weights are those given, or uniform.
         """
         self._uncalibrate()
         self.dropped_ = {each.title: each.error for each in results if each.error}
@@ -312,7 +318,7 @@ class EnsembleRanker(RankingEstimator, Storable):
         useful = [each for each in trained if each.spread]
         bags = Counter(each.name for each in useful)
         names = list(dict.fromkeys(each.name for each in results))
-        weights = fit_to_scores(useful, judged) if self.fits_weights else self._given_weights(names)
+        weights = fit_to_scores(useful, judged) if judged else self._given_weights(names)
         total = sum(weights[name] for name in bags)
         self.weights_ = {each.name: weights[each.name] / total if bags[each.name] else 0.0 for each in trained}
         self.parts_ = [

@@ -91,9 +91,13 @@ def fitted_weights(Z: FloatArray, queries: Queries) -> FloatArray:
     Z
         Scores in units of their spread, a column for each member.
     queries
-        The lists of the rows; those of weight 0 take no part.
+        The lists of the rows; those of weight 0, and of documents that are all of one label, take no part.
     """
-    counted = queries.weight > 0
+    first = queries.start[:-1]
+    ordered = np.maximum.reduceat(queries.labels, first) > np.minimum.reduceat(queries.labels, first)
+    counted = ordered & (queries.weight > 0)
+    if not counted.any():
+        return np.full(Z.shape[1], 1 / Z.shape[1])
     rows = np.repeat(counted, queries.sizes)
     bound = ListMLE().bind(Queries.from_sizes(queries.labels[rows], queries.sizes[counted], queries.weight[counted]))
     mean = Z[rows].mean(axis=1, keepdims=True)

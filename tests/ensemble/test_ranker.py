@@ -66,7 +66,7 @@ def test_validation_data_stops_members_and_measures_spreads():
     part = model.parts_[0]
     assert part.estimator.n_estimators_ == single.n_estimators_ < 60
     assert part.spread == pytest.approx(deviation_within(single.predict(VALI.X), VALI), rel=1e-12)
-    assert part.factor == pytest.approx(0.5 / part.spread)
+    assert part.factor == pytest.approx(model.weights_["listmle"] / part.spread)
 
 
 def test_bags_are_bootstrap_samples_by_weight():

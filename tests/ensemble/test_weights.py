@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize, minimize_scalar
@@ -22,8 +24,11 @@ def scores(columns, seed=0, sizes=(6, 9, 4, 8, 12, 1, 7)):
 
 
 def minimum(Z, queries):
-    """Return the weights by their definition, with SciPy's optimisers."""
-    bound, n = ListMLE().bind(queries), Z.shape[1]
+    """Return the weights by their definition, with SciPy's optimisers; lists of one label take no part."""
+    lists = [slice(a, b) for a, b in itertools.pairwise(queries.start) if len(set(queries.labels[a:b])) > 1]
+    Z = np.concatenate([Z[each] for each in lists])
+    labels = [queries.labels[each] for each in lists]
+    bound, n = ListMLE().bind(Queries.from_sizes(np.concatenate(labels), list(map(len, labels)))), Z.shape[1]
     t = minimize_scalar(lambda t: 0.5e-3 * t**2 + bound.value(t * Z.mean(axis=1)), options={"xtol": 1e-10}).x
     t = t if t > 0 else 1.0
     found = minimize(
@@ -87,10 +92,20 @@ def test_spreads_of_parts_are_joined():
     assert first.largest != rest.largest
 
 
-def test_weights_are_fitted_on_validation_data():
-    model = fitted(weights="fitted", fit={"eval_set": EVAL})
+@pytest.mark.parametrize("weights", ["fitted", None])
+def test_weights_are_fitted_on_validation_data(weights):
+    model = fitted(weights=weights, fit={"eval_set": EVAL})
     Z = np.column_stack([part.estimator.predict(VALI.X) / part.spread for part in model.parts_])
     np.testing.assert_allclose(list(model.weights_.values()), fitted_weights(Z, VALI.queries), rtol=1e-9)
+
+
+def test_weights_are_uniform_where_nothing_can_tell_members_apart():
+    assert set(fitted([tree(), LinearRanker()]).weights_.values()) == {0.5}
+    assert set(fitted([tree(), LinearRanker()], n_bags=2).weights_.values()) == {0.5}
+    one_label = [(VALI.X, np.ones(len(VALI)), VALI.qid)]
+    assert set(fitted([tree(), LinearRanker()], fit={"eval_set": one_label}).weights_.values()) == {0.5}
+    with pytest.raises(ValueError, match=r"eval_set\[0\]: each query has a single document"):
+        fitted([tree(), LinearRanker()], fit={"eval_set": [(VALI.X, VALI.y, np.arange(len(VALI)))]})
 
 
 def test_weights_are_fitted_on_what_bags_leave_out():
