@@ -6,8 +6,8 @@ extra_trees; XGBoost: half of the features at a split or all) and, with `--rates
 chooses; figures are means over three seeds, for CatBoost, which takes ten times as long, of one. Other parameters are
 `TreeRanker`'s defaults, which for a host's own objective are the host's. A bag is the sum of 8 models in units of their
 spread, as many as `EnsembleRanker()` has: of LightGBM 7 and 15 leaves, each with extra_trees and four seeds; of
-CatBoost depth 4 and 6, four seeds. `TreeRanker()` and `EnsembleRanker()` choose nothing but their number of rounds, the latter also the members' weights. The
-members of the latter are trained one by one, to be stored and shared with defaults.py.
+CatBoost depth 4 and 6, four seeds. `TreeRanker()` and `EnsembleRanker()` choose nothing but their number of rounds and,
+the latter, the members' weights. Its members are trained one by one, to be stored and shared with defaults.py.
 
 NDCG has gain 2^y - 1, a query without relevant documents scores 0, ties are in row order. Intervals are bootstrap
 intervals of the mean over queries; p-values are of Fisher's randomization test over the queries of all real sets
