@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
+from boostlist.arrays import vector
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
@@ -71,6 +73,23 @@ def check_k(k: int | None) -> None:
     """Raise a ValueError unless a cut-off is None or a whole number of at least 1."""
     if k is not None:
         check_whole("k", k, least=1, otherwise=", or None for the whole list")
+
+
+def check_init_score(init_score: ArrayLike, rows: int) -> FloatArray:
+    """Return scores that others are to be added to, one for each row.
+
+    Raises
+    ------
+    ValueError
+        If they are not as many as rows, or one is not finite.
+    """
+    start = vector(init_score, "init_score")
+    if len(start) != rows:
+        raise ValueError(f"init_score has {len(start):,} entries; give one for each of the {rows:,} rows")
+    bad = np.flatnonzero(~np.isfinite(start))
+    if bad.size:
+        raise ValueError(f"init_score[{bad[0]}] is {start[bad[0]]}; scores must be finite")
+    return start
 
 
 def check_weight(weight: ArrayLike, documents: int, queries: int, name: str) -> FloatArray:

@@ -271,3 +271,5 @@ def test_wrong_labels_beside_those_of_a_data_set_are_named():
         TreeRanker(objectives.with_labels(loss, {"purchase": bought})).fit(TRAIN.X, TRAIN.y, TRAIN.qid)
     with pytest.raises(TypeError, match="takes a loss or an objective"):
         objectives.with_labels("cs_listmle", {"purchase": bought})
+    with pytest.raises(TypeError, match=r"labels go by name.*got ndarray"):
+        objectives.with_labels(loss, bought)

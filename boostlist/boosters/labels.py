@@ -31,6 +31,8 @@ def with_labels(loss: Loss | Objective, labels: Mapping[str, ArrayLike]) -> Obje
     objective = loss.objective() if isinstance(loss, Loss) else loss
     if not isinstance(objective, Objective):
         raise TypeError(f"with_labels takes a loss or an objective of boostlist, got {loss!r}")
+    if not hasattr(labels, "items"):
+        raise TypeError(f"labels go by name, {{'purchase': array}} or a data frame; got {type(labels).__name__}")
     missing = [label for label in objective.loss.by_label() if label not in (None, *labels)]
     if missing:
         raise ValueError(f"{objective.loss!r} needs the label {missing[0]!r}; given are {', '.join(map(repr, labels))}")

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boostlist._typing import FloatArray, IntArray
-from boostlist.arrays import vector
-from boostlist.checks import check_weight
+from boostlist.checks import check_init_score, check_weight
 from boostlist.positions import Positions
 from boostlist.propensities import by_click
 from boostlist.queries import Queries
@@ -84,13 +83,7 @@ class Lists:
         """
         if init_score is None:
             return self
-        start, rows = vector(init_score, "init_score"), self.queries.n_documents
-        if len(start) != rows:
-            raise ValueError(f"init_score has {len(start):,} entries; give one for each of the {rows:,} rows")
-        bad = np.flatnonzero(~np.isfinite(start))
-        if bad.size:
-            raise ValueError(f"init_score[{bad[0]}] is {start[bad[0]]}; scores must be finite")
-        return replace(self, init_score=start)
+        return replace(self, init_score=check_init_score(init_score, self.queries.n_documents))
 
     def starts_like(self, other: Lists) -> bool:
         """Whether trees add to the same scores."""

@@ -132,6 +132,34 @@ class BoundLoss(ABC):
         return float(np.sum(self.queries.weight * per_query))
 
 
+class Shifted(BoundLoss):
+    """A bound loss of scores that are added to given ones.
+
+    Parameters
+    ----------
+    bound
+        The loss.
+    start
+        The score of each document that is added to.
+    """
+
+    def __init__(self, bound: BoundLoss, start: FloatArray) -> None:
+        self.loss, self.queries = bound.loss, bound.queries
+        self.bound, self.start = bound, start
+
+    def _moved(self, f: ArrayLike) -> FloatArray:
+        return self.queries.scores(np.asarray(f) + self.start)
+
+    def evaluate(self, f: FloatArray, need: int) -> tuple[FloatArray, FloatArray, FloatArray]:  # noqa: D102
+        return self.bound.evaluate(self._moved(f), need)
+
+    def hessp(self, f: ArrayLike) -> Callable[[ArrayLike], FloatArray]:  # noqa: D102
+        return self.bound.hessp(self._moved(f))
+
+    def curvature(self, f: ArrayLike) -> Curvature | None:  # noqa: D102
+        return self.bound.curvature(self._moved(f))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Loss(ABC):
     """Base of all losses: a frozen dataclass of keyword parameters, hashable, picklable, and callable by the hosts.

@@ -15,10 +15,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from boostlist._typing import AnyArray, FloatArray
-from boostlist.checks import check_choice, did_you_mean, warn
+from boostlist.checks import check_choice, check_init_score, did_you_mean, warn
 from boostlist.frames import without_qid
 from boostlist.log_check import check_log
 from boostlist.losses import BoundLoss, Loss, registry
+from boostlist.losses.base import Shifted
 from boostlist.models.positioned import PositionedDesign
 from boostlist.persistence import Storable, encode
 from boostlist.positions import Positions, stored_bias
@@ -66,6 +67,7 @@ class ParametricRanker(RankingEstimator, Storable):
         position: Any = None,
         propensity: ArrayLike | None = None,
         propensity_clip: float = CLIP,
+        init_score: ArrayLike | None = None,
         query_weight: ArrayLike | None = None,
     ) -> Self:
         """Train.
@@ -88,16 +90,23 @@ class ParametricRanker(RankingEstimator, Storable):
         propensity, propensity_clip
             Probability that each row was looked at, if it is known: clicks are then weighted by its inverse, and a
             list with several clicks counts as several lists with one (docs/clicks.md). The least one that counts.
+        init_score
+            Score of each row that the model is to improve on, that of another model say; ``predict`` returns what is
+            added to it. For models that minimise a loss.
         query_weight
             The old name of `sample_weight`.
         """
         features, queries = self._read_training(X, y, qid, group, sample_weight, query_weight)
         positions = None if position is None else Positions.of(position, queries.n_documents)
+        start = None if init_score is None else check_init_score(init_score, queries.n_documents)
         if propensity is not None:
             queries, rows = by_click(queries, propensity, propensity_clip)
             features = features[rows]
             positions = None if positions is None else positions.take(rows)
+            start = None if start is None else start[rows]
         problem = self._problem(features, queries)
+        if start is not None:
+            problem = self._starting_from(problem, start)
         solved = problem if positions is None else self._positioned(problem, positions)
         solution = follow(self._iterates(solved), self._limits(), bool(self.verbose), self.callback)
         self._forget()
@@ -112,8 +121,20 @@ class ParametricRanker(RankingEstimator, Storable):
         if positions is not None and propensity is None:
             known = without_qid(X) if hasattr(X, "columns") else features
             weight = np.repeat(queries.weight, queries.sizes)
-            check_log(self, known, queries, positions, {"verbose": False, "callback": None}, sample_weight=weight)
+            check_log(
+                self,
+                known,
+                queries,
+                positions,
+                {"verbose": False, "callback": None},
+                sample_weight=weight,
+                init_score=start,
+            )
         return self
+
+    def _starting_from(self, problem: Any, start: FloatArray) -> Any:
+        """Return the problem of what is to be added to some scores."""
+        raise ValueError(f"{type(self).__name__} takes no init_score; LinearRanker, KernelRanker and TreeRanker do")
 
     def _positioned(self, problem: Any, positions: Positions) -> Any:
         """Return the problem with a bias for each position."""
@@ -193,6 +214,9 @@ class PenalisedRanker(ParametricRanker):
             warn("no query has documents of different grades, so there is no order to learn: all scores come out equal")
         return loss.bind(queries)
 
+    def _starting_from(self, problem: Any, start: FloatArray) -> Any:
+        return replace(problem, bound=Shifted(problem.bound, start))
+
     def _limits(self) -> Limits:
         return Limits(self.tol, self.max_iter)
 
@@ -222,9 +246,18 @@ class DesignRanker(PenalisedRanker):
             raise ValueError(reason)
         return Problem(self._design(X, queries), bound, self.C / queries.n_queries, self._norm)
 
-    def _positioned(self, problem: Problem, positions: Positions) -> Problem:
+    def _starting_from(self, problem: Problem, start: FloatArray) -> Problem:
+        self._refuse_if_normalised("init_score")
+        moved: Problem = super()._starting_from(problem, start)
+        return moved
+
+    def _refuse_if_normalised(self, what: str) -> None:
+        """Raise a ValueError if the solver knows weights up to their length only."""
         if not SOLVERS[self.solver].penalised:
-            raise ValueError(f"solver={self.solver!r} takes no positions; newton, newton-cg and lbfgs do")
+            raise ValueError(f"solver={self.solver!r} takes no {what}; newton, newton-cg and lbfgs do")
+
+    def _positioned(self, problem: Problem, positions: Positions) -> Problem:
+        self._refuse_if_normalised("positions")
         return replace(problem, design=PositionedDesign(problem.design, positions.codes, len(positions.labels)))
 
     def _iterates(self, problem: Problem) -> Iterates:

@@ -104,6 +104,12 @@ class RankSVM(KernelMachine):
     def _iterates(self, problem: Problem) -> Iterates:
         return super()._iterates(problem) if self.loss == "squared_hinge" else self._narrowing(problem)
 
+    def _starting_from(self, problem: Problem, start: FloatArray) -> Problem:
+        if self.loss == "hinge":
+            raise ValueError('RankSVM(loss="hinge") takes no init_score; loss="squared_hinge" does')
+        moved: Problem = super()._starting_from(problem, start)
+        return moved
+
     def _narrowing(self, problem: Problem) -> Iterates:
         """Minimise the hinge by Newton's method on hinges that are rounded off less and less."""
         design, c, bound = problem.design, problem.c, problem.bound

@@ -1,4 +1,4 @@
-"""Biases of positions in linear and kernel models: the optimum of the problem with further columns."""
+"""Biases of positions in linear and kernel models, further columns of the problem; and scores that models add to."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from scipy.optimize import minimize
 
 import boostlist
-from boostlist import KernelRanker, LinearRanker, QuadraticRanker, Queries
-from boostlist.losses import CsListMLE, ListNet
+from boostlist import BilinearRanker, KernelRanker, LinearRanker, QuadraticRanker, Queries, RankSVM
+from boostlist.losses import CsListMLE, ListNet, PairwiseLogistic
 from boostlist.models import RankCosineRanker
 from boostlist.models.positioned import PositionedDesign
 from boostlist.propensities import by_click
@@ -91,3 +91,36 @@ def test_refused():
     with pytest.raises(ValueError, match="solver='diagonal' takes no positions"):
         LinearRanker(solver="diagonal").fit(X, CLICKS, group=SIZES, position=POSITION)
     assert QuadraticRanker().fit(X, CLICKS, group=SIZES, position=POSITION).position_bias_ is not None
+
+
+@pytest.mark.parametrize("solver", ["newton", "newton-cg", "lbfgs"])
+def test_scores_that_are_added_to(solver):
+    """The optimum is that of a general minimiser, click by click where there are propensities."""
+    start, c = RNG.normal(size=len(X)), 5.0 / LISTS
+    model = LinearRanker(CsListMLE(), C=5.0, solver=solver).fit(X, CLICKS, group=SIZES, init_score=start)
+    bound = CsListMLE().bind(Queries.from_sizes(CLICKS, SIZES))
+
+    def penalised(w):
+        value, slope = bound.value_gradient(X @ w + start)
+        return 0.5 * w @ w + c * value, w + c * X.T @ slope
+
+    expected = minimize(penalised, np.zeros(3), jac=True, options={"gtol": 1e-10}).x
+    np.testing.assert_allclose(model.coef_, expected, atol=1e-6)
+    queries, rows = by_click(bound.queries, np.ones(len(X)))
+    split = LinearRanker(CsListMLE(), C=5.0).fit(X[rows], queries.labels, group=queries.sizes, init_score=start[rows])
+    weighed = LinearRanker(CsListMLE(), C=5.0).fit(X, CLICKS, group=SIZES, init_score=start, propensity=np.ones(len(X)))
+    np.testing.assert_allclose(weighed.coef_, split.coef_)
+
+
+def test_scores_that_are_added_to_by_other_models():
+    start = RNG.normal(size=len(X))
+    clicks = (start > np.median(start)).astype(float)  # which are all explained
+    loss = PairwiseLogistic()
+    for model in (KernelRanker(loss), QuadraticRanker(loss), RankSVM(), BilinearRanker(loss, n_query_features=1)):
+        size = [np.ptp(model.fit(X, clicks, group=SIZES, init_score=f).predict(X)) for f in (None, 50 * start)]
+        assert size[1] < 0.5 * size[0]
+    for model in (RankCosineRanker(), RankSVM(loss="hinge"), LinearRanker(solver="diagonal")):
+        with pytest.raises(ValueError, match="takes no init_score"):
+            model.fit(X, clicks, group=SIZES, init_score=start)
+    with pytest.raises(ValueError, match="init_score has 3 entries; give one for each of the 200 rows"):
+        LinearRanker().fit(X, clicks, group=SIZES, init_score=[1, 2, 3])
