@@ -40,7 +40,7 @@ ALIVE = ("survived", "no tests")
 LOOP = r"^@(compiled|vectorized|partial\(compiled)"
 # Tests outside of a folder's own that are about it.
 ALSO = {
-    "boosters": ["tests/ensemble/test_merging.py", "tests/test_several_labels.py"],
+    "boosters": ["tests/ensemble/test_merging.py", "tests/test_propensities.py", "tests/test_several_labels.py"],
     "datasets": ["tests/test_propensities.py"],
     "losses": ["tests/boosters/test_sampling.py", "tests/test_gains.py", "tests/test_several_labels.py"],
     "metrics": ["tests/test_gains.py"],

@@ -53,6 +53,15 @@ def test_lightgbm_reads_the_merged_file(tmp_path):
     np.testing.assert_allclose(booster.predict(other), scores, atol=1e-12)
 
 
+def test_shrinkage_is_scaled_with_the_leaves():
+    def shrinkages(booster):
+        return np.array([each["shrinkage"] for each in booster.dump_model()["tree_info"]])
+
+    model = fitted([tree(), tree("cs_listmle", learning_rate=0.3)])
+    expected = [part.factor * shrinkages(part.estimator.booster_) for part in model.parts_]
+    np.testing.assert_allclose(shrinkages(model.merged()), np.concatenate(expected), rtol=1e-5)
+
+
 def test_contributions_of_a_merged_booster():
     model = fitted([tree(), tree("cs_listmle")])
     contributions = model.merged().predict(np.asarray(TEST.X), pred_contrib=True)

@@ -140,6 +140,14 @@ def test_scorer_takes_qid_or_a_column():
         scorer(FirstColumn(), X, labels)
 
 
+def test_scorer_of_a_metric_that_should_be_low():
+    class Low(metrics.MRR):
+        higher_is_better = False
+
+    for metric, expected in ((metrics.MRR(), 0.5), (Low(), -0.5)):
+        assert metric.scorer()(FirstColumn(), np.array([[3.0], [2.0]]), [0, 1], qid=[1, 1]) == expected
+
+
 def test_scorer_in_cross_validation():
     from sklearn import config_context
     from sklearn.base import BaseEstimator

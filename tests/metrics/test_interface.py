@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from boostlist import Queries, metrics, set_threads
+from boostlist.metrics.names import get_all
 
 NAMES = ["dcg@5", "dcg", "ndcg@10", "ndcg", "avgndcg@10", "avgndcg", "err@5", "err", "p@3", "recall@20", "map", "map@7"]
 NAMES += ["mrr", "mrr@10", "kendalltau", "spearmanrho"]
@@ -31,6 +32,13 @@ def test_every_metric_is_named():
 def test_names_in_any_case():
     assert metrics.get("NDCG@10") == metrics.get("ndcg@10")
     assert metrics.get("KendallTau") == metrics.get("kendalltau")
+
+
+def test_one_or_several_by_name_or_as_they_are():
+    assert get_all("map") == get_all(metrics.get("map")) == [metrics.get("map")]
+    assert get_all(("mrr", metrics.NDCG(3))) == [metrics.get("mrr"), metrics.NDCG(3)]
+    with pytest.raises(ValueError, match="no metric is given"):
+        get_all([])
 
 
 def test_get_passes_conventions_on():

@@ -237,7 +237,7 @@ def test_the_diagonal_solver_ends_where_all_weights_vanish():
 def test_by_query_the_mean_of_all_steps_so_far_is_taken():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 3))
-    X[:, 2] = np.repeat([0.7, -1.3, 2.0], 10)  # constant in each query: left alone
+    X[:, 2] = np.repeat([0.7, -130.0, 200.0], 10)  # constant in each query, of any size: left alone
     queries = Queries.from_sizes(rng.integers(0, 3, 30), [10, 10, 10], query_weight=[1.0, 2.0, 1.0])
     bound = registry["listnet"]().bind(queries)
     iterates = SOLVERS["diagonal-by-query"].iterates(Problem(MatrixDesign(X), bound, 0.25, norm=3.0), np.zeros(3))
