@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from boostlist.evaluation import tables
-from boostlist.evaluation.summary import summarize, wins_losses
+from boostlist.evaluation.summary import _quantile_bins, summarize, wins_losses
 from boostlist.evaluation.training import Failure
 from boostlist.metrics import NDCG
 from tests.evaluation.made_up import FOLDS, QUERIES, made_up
@@ -200,6 +200,20 @@ def test_text_is_cut_for_a_narrow_terminal(outcome):
 )
 def test_durations(seconds, text):
     assert tables.duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("values", "bins"),
+    [
+        ([7, 7, 7], [("7 documents", [0, 1, 2])]),
+        (
+            [9, 1, 2, 3, 8],
+            [("1–2 documents", [1, 2]), ("3 documents", [3]), ("8 documents", [4]), ("9 documents", [0])],
+        ),
+    ],
+)
+def test_quarters_of_the_queries(values, bins):
+    assert [(each.label, each.rows.tolist()) for each in _quantile_bins(np.array(values), "documents")] == bins
 
 
 def test_a_star_is_below_five_per_cent(outcome):
