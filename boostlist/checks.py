@@ -7,8 +7,9 @@ import inspect
 import operator
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, get_args
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -39,8 +40,9 @@ def check_choice(name: str, value: object, choices: object) -> None:
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str, prefix: str = "", cutoff: float = 0.6) -> str:
-    """Return "did you mean a or b?", each with the prefix, for what is near to a name; `otherwise` if nothing is."""
-    near = difflib.get_close_matches(name, list(known), cutoff=cutoff)
+    """Return "did you mean a or b?", each with the prefix, for what is near to a name in any case; else `otherwise`."""
+    by_small = {each.lower(): each for each in known}
+    near = [by_small[each] for each in difflib.get_close_matches(name.lower(), list(by_small), cutoff=cutoff)]
     return f"did you mean {' or '.join(prefix + each for each in near)}?" if near else otherwise
 
 
@@ -69,6 +71,13 @@ def check_whole(name: str, value: int, least: int, otherwise: str = "") -> int:
     return whole
 
 
+def check_number(name: str, value: Any, least: float = 0, *, above: bool = False, otherwise: str = "") -> None:
+    """Raise a ValueError, which names what else is allowed, unless value is finite and at least, or above, `least`."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not (number and np.isfinite(value) and (value > least if above else value >= least)):
+        raise ValueError(f"{name} must be finite and {'>' if above else '>='} {least:g}{otherwise}, got {value!r}")
+
+
 def check_k(k: int | None) -> None:
     """Raise a ValueError unless a cut-off is None or a whole number of at least 1."""
     if k is not None:
@@ -90,6 +99,15 @@ def check_init_score(init_score: ArrayLike, rows: int) -> FloatArray:
     if bad.size:
         raise ValueError(f"init_score[{bad[0]}] is {start[bad[0]]}; scores must be finite")
     return start
+
+
+@contextmanager
+def concerning(what: str) -> Iterator[None]:
+    """Let a ValueError begin with what it is about."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from error
 
 
 def check_weight(weight: ArrayLike, documents: int, queries: int, name: str) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Literal
 
@@ -21,7 +22,7 @@ def check_gain(gain: Gain, name: str = "gain") -> Gain:
     ValueError
         If the name is unknown, or a table is empty, not finite, negative or decreasing.
     """
-    if isinstance(gain, str):
+    if isinstance(gain, str) or not isinstance(gain, Iterable):
         if gain not in ("exp2", "linear"):
             raise ValueError(f'{name} must be "exp2", "linear" or a table by grade, got {gain!r}')
         return gain

@@ -113,8 +113,8 @@ class Queries:
             raise ValueError(f"sizes[{q}] is {sizes[q]}: a query has at least one document; drop queries without any")
         if sizes.sum() != len(main):
             raise ValueError(
-                f"sizes sum to {sizes.sum():,} but there are {len(main):,} labels; sizes must hold the number "
-                "of rows of each query, in row order (to pass one id per row, use Queries.from_qid)"
+                f"sizes sum to {sizes.sum():,} but there are {len(main):,} labels; sizes, or group, hold the number of "
+                "rows of each query, in row order (one id for each row is qid, or goes to Queries.from_qid)"
             )
         return cls._checked(main, named, np.concatenate(([0], np.cumsum(sizes))), query_weight)
 
@@ -159,7 +159,7 @@ class Queries:
                 q = int(np.searchsorted(start, row, side="right")) - 1
                 raise ValueError(
                     f"{what}[{row}] is {labels[row]} (query {q}); labels must be finite and >= 0"
-                    + ("; drop unjudged documents or give them a grade" if np.isnan(labels[row]) else "")
+                    + ("; drop unjudged documents or give them a grade" if not labels[row] >= 0 else "")
                 )
         weight = _checked_weight(query_weight, len(start) - 1)
         return cls(frozen(main), frozen(start), weight, {name: frozen(each) for name, each in named.items()})

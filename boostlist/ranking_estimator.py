@@ -25,6 +25,7 @@ from boostlist.queries import Queries, query_boundaries
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from boostlist.losses import Loss
     from boostlist.queries import Labels
 
 
@@ -203,8 +204,8 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> Queries:
         """Return the queries, from the arguments or else from the column ``qid`` of X."""
         name = f"{type(self).__name__}.{method}"
-        if y is None:
-            raise ValueError(f"{name} needs the label of each row: pass y")
+        if X is None or y is None:
+            raise ValueError(f"{name} needs the features and the label of each row: pass X and y")
         if qid is not None and group is not None:
             raise ValueError(f"{name} got both qid and group; pass one of them")
         if group is not None:
@@ -286,6 +287,13 @@ def checked_weight(sample_weight: ArrayLike, queries: Queries) -> FloatArray:
     if not weight.any():
         raise ValueError("sample_weight is 0 everywhere, so that nothing counts; leave it out to weigh all alike")
     return weight
+
+
+def warn_without_order(loss: Loss, queries: Queries) -> None:
+    """Warn if a loss that compares documents has none to compare: all grades of each query are equal."""
+    graded = (queries.labelled(label) for label in loss.by_label())
+    if loss.traits.shift_invariant and all(len(each.levels.label) == each.n_queries for each in graded):
+        warn("no query has documents of different grades, so there is no order to learn: all scores come out equal")
 
 
 def query_weights(weight: FloatArray, queries: Queries, who: str) -> FloatArray:

@@ -16,12 +16,13 @@ from functools import partial
 
 from boostlist.boosters.lists import Lists
 from boostlist.boosters.objective import BoundObjective, Objective, automatic_scale
-from boostlist.checks import did_you_mean
+from boostlist.checks import check_number, did_you_mean
 from boostlist.gains import Gain
 from boostlist.losses import Loss, Pointwise, Sum, registry
 from boostlist.losses.base import BoundSum
 from boostlist.losses.pairwise import Pairwise
 from boostlist.losses.targets import LAST_GRADE
+from boostlist.ranking_estimator import warn_without_order
 
 _SHARE = 0.3
 _LAST_EXP2_GRADE = 4
@@ -56,6 +57,7 @@ def as_objective(objective: str | Loss | Objective) -> Objective | str:
 def pointwise_share(loss: Loss, share: float | None) -> float:
     """Return the share, or the default for this kind of loss if it is None."""
     if share is not None:
+        check_number("pointwise", share, otherwise=", or None")
         return share
     terms = loss.terms if isinstance(loss, Sum) else ((1.0, loss),)
     return 0.0 if all(isinstance(term, Pairwise) for _, term in terms) else _SHARE
@@ -64,6 +66,7 @@ def pointwise_share(loss: Loss, share: float | None) -> float:
 def bind_for_trees(objective: Objective, share: float | None, lists: Lists) -> BoundObjective:
     """Bind an objective to the data of a training, with its squared-error term beside it."""
     queries, loss = lists.queries, objective.loss
+    warn_without_order(loss, queries)
     bound = loss.bind(queries)
     terms = pointwise_terms(
         loss,

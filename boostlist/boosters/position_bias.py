@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boostlist._typing import AnyArray, FloatArray
-from boostlist.checks import warn
+from boostlist.checks import check_number, warn
 from boostlist.positions import Positions
 
 if TYPE_CHECKING:
@@ -61,10 +61,9 @@ class PositionBias:
     check: bool = True
 
     def __post_init__(self) -> None:
-        if self.learning_rate is not None and not (np.isfinite(self.learning_rate) and self.learning_rate >= 0):
-            raise ValueError(f"learning_rate must be finite and >= 0, or None, got {self.learning_rate}")
-        if not (np.isfinite(self.regularization) and self.regularization >= 0):
-            raise ValueError(f"regularization must be finite and >= 0, got {self.regularization}")
+        if self.learning_rate is not None:
+            check_number("learning_rate", self.learning_rate, otherwise=", or None")
+        check_number("regularization", self.regularization)
         pairs = tuple(dict(self.start).items()) if not isinstance(self.start, tuple) else self.start
         object.__setattr__(self, "start", tuple((label, float(value)) for label, value in pairs))
         bad = next((label for label, value in self.start if not np.isfinite(value)), None)

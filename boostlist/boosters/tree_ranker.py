@@ -20,7 +20,7 @@ from boostlist.boosters.logged import bind_by_click, bind_logged, debiased_train
 from boostlist.boosters.objective import Objective
 from boostlist.boosters.position_bias import known_bias
 from boostlist.boosters.refitting import refitted
-from boostlist.checks import check_whole
+from boostlist.checks import check_whole, concerning
 from boostlist.log_check import check_log
 from boostlist.metrics import Metric
 from boostlist.parallel import at_most
@@ -243,6 +243,9 @@ class TreeRanker(FittedTrees):
             Callbacks of the host's own kind, called after each round: pruning by Optuna, logging by MLflow and so on.
         """
         adapter = host(self.backend)
+        check_whole("n_estimators", self.n_estimators, least=1)
+        if early_stopping_rounds is not None:
+            check_whole("early_stopping_rounds", early_stopping_rounds, least=1, otherwise=", or None")
         if batch_rows is not None:
             check_whole("batch_rows", batch_rows, least=1)
         if init_model is not None and init_score is not None:
@@ -412,11 +415,11 @@ class TreeRanker(FittedTrees):
                 f"eval_set[{i}] must be (X, y, qid), or (X, y) if X has a column 'qid'; weights, init_score may follow"
             )
         X, y, qid, weight, start = (*entry, None, None, None)[:5]
-        method = f"fit, eval_set[{i}]"
-        if X is trained[0] and weight is not None:
-            queries = self._read_queries(X, y, qid, None, method)
-            return Lists.of(queries, checked_weight(weight, queries), trained[1]).starting_from(start)
-        return self._lists(method, X, y, qid, None, weight, batched=batched, reset=False).starting_from(start)
+        with concerning(f"eval_set[{i}]"):
+            if X is trained[0] and weight is not None:
+                queries = self._read_queries(X, y, qid, None, "fit")
+                return Lists.of(queries, checked_weight(weight, queries), trained[1]).starting_from(start)
+            return self._lists("fit", X, y, qid, None, weight, batched=batched, reset=False).starting_from(start)
 
     def _mapped(self, X: Any, reset: bool) -> Any:
         """Return features that are read in batches, unread."""

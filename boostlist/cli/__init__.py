@@ -61,9 +61,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("boostlist: interrupted", file=sys.stderr)
         return 130
-    except (ValueError, OSError, ImportError, NotImplementedError) as error:
+    except Exception as error:
         if arguments.debug:
             raise
-        print(f"boostlist: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"boostlist: {_in_one_line(error)}", file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
     return code
+
+
+def _in_one_line(error: Exception) -> str:
+    """Return what an error says; one that is not meant for users, of its kind and how to find out more."""
+    text = " ".join(str(error).partition("Stack trace:")[0].split())  # XGBoost's errors have one
+    if isinstance(error, ValueError | OSError | ImportError | NotImplementedError):
+        return text
+    return f"{type(error).__name__}: {text} (boostlist --debug ... shows where)"

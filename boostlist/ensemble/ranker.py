@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import get_tags
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from boostlist._typing import AnyArray, FloatArray
-from boostlist.checks import check_choice, warn
+from boostlist.checks import check_choice, concerning, warn
 from boostlist.ensemble.bags import draw_bags
 from boostlist.ensemble.members import Part, check_members, default_members, last_step, named, shared_threads
 from boostlist.ensemble.merging import merged
@@ -227,6 +227,7 @@ class EnsembleRanker(RankingEstimator, Storable):
             raise ValueError(f"n_bags must be a whole number of at least 1, got {self.n_bags!r}")
         if self.n_jobs is not None and self.n_jobs < 1:
             raise ValueError(f"n_jobs must be at least 1, or None for all cores; got {self.n_jobs}")
+        check_random_state(self.random_state)
         check_choice("on_error", self.on_error, ("raise", "drop"))
         if isinstance(self.weights, str):
             check_choice("weights", self.weights, ("uniform", "fitted"))
@@ -273,15 +274,16 @@ class EnsembleRanker(RankingEstimator, Storable):
         if not isinstance(entry, tuple | list) or len(entry) not in (2, 3, 4):
             raise ValueError(f"eval_set[{i}] must be (X, y, qid), or (X, y) if X has a column 'qid'")
         X, y, qid, weight = (*entry, None, None)[:4]
-        queries = self._read_queries(X, y, qid, None, f"fit, eval_set[{i}]")
-        if queries.sizes.max() == 1:
-            raise ValueError(
-                f"eval_set[{i}]: each query has a single document, so that nothing there can stop a training or weigh "
-                "a member; is qid the query of each row?"
-            )
-        if weight is not None:
-            queries = _weighed(queries, checked_weight(weight, queries))
-        return Lists(self._checked_features(X, self._missing, reset=False), queries)
+        with concerning(f"eval_set[{i}]"):
+            queries = self._read_queries(X, y, qid, None, "fit")
+            if queries.sizes.max() == 1:
+                raise ValueError(
+                    "each query has a single document, so that nothing there can stop a training or weigh a member; is "
+                    "qid the query of each row?"
+                )
+            if weight is not None:
+                queries = _weighed(queries, checked_weight(weight, queries))
+            return Lists(self._checked_features(X, self._missing, reset=False), queries)
 
     @property
     def _missing(self) -> Literal["keep", "refuse"]:

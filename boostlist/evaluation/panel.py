@@ -238,7 +238,8 @@ def parameter_names(model: Model) -> list[str]:
 
 def check_parameter(model: Model, name: str, where: str) -> None:
     """Raise a ValueError if neither the estimator nor its training has a parameter; trees hand others to the host."""
-    if model.kind == "tree" and name not in FAMILIES[model.family].fixed:
+    family = FAMILIES[model.family]
+    if model.kind == "tree" and name not in family.fixed and name != family.loss:
         return
     known = parameter_names(model)
     if name not in known:
@@ -284,13 +285,15 @@ def read_options(name: str, options: str) -> list[tuple[str, Any]]:
     Raises
     ------
     ValueError
-        If they are not written name=value.
+        If they are not written name=value, or one is given twice.
     """
-    pairs = []
+    pairs: list[tuple[str, Any]] = []
     for part in filter(None, options.split("&")):
         key, equals, value = part.partition("=")
         if not equals or not key:
             raise ValueError(f"model {name}?{options}: parameters are written name=value, got {part!r}")
+        if key in dict(pairs):
+            raise ValueError(f"model {name}?{options}: {key} is given twice")
         pairs.append((key, _value(value)))
     return pairs
 

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from boostlist.checks import check_choice, check_k
+from boostlist.checks import check_choice, check_k, check_number
 from boostlist.gains import Gain, check_gain, gains
 from boostlist.losses.base import VALUE, Traits
 from boostlist.losses.compiled import CompiledLoss
@@ -263,8 +263,7 @@ class LambdaLoss(CompiledLoss):
         check_k(self.k)
         object.__setattr__(self, "gain", check_gain(self.gain))
         object.__setattr__(self, "grades", check_grades(self.grades))
-        if not 0 < self.threshold < np.inf:
-            raise ValueError(f"threshold must be a positive number, got {self.threshold!r}")
+        check_number("threshold", self.threshold, above=True)
 
     @property
     def traits(self) -> Traits:

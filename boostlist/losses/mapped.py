@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from scipy.special import expit, log_expit, log_ndtr, ndtr
 
-from boostlist.checks import check_choice
+from boostlist.checks import check_choice, check_number
 from boostlist.losses.base import DIAG, GRADIENT, BoundLoss, Curvature, Loss, Traits
 
 if TYPE_CHECKING:
@@ -95,8 +95,7 @@ class Mapped(Loss):
 
     def __post_init__(self) -> None:
         check_choice("phi", self.phi, Phi)
-        if not (np.isfinite(self.a) and self.a > 0):
-            raise ValueError(f"a must be finite and > 0, got {self.a}")
+        check_number("a", self.a, above=True)
         labels = set(self.loss.by_label())
         if not {self.label} <= labels | {None} or len(labels) > 1:
             raise ValueError(

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from boostlist.checks import check_choice
+from boostlist.checks import check_choice, check_number
 from boostlist.gains import Gain, check_gain
 from boostlist.losses import markov_loops
 from boostlist.losses.base import Traits
@@ -69,9 +69,8 @@ Coupling = float | Literal["pairs"]
 
 
 def _check_gamma(gamma: Any) -> None:
-    number = isinstance(gamma, int | float | np.number) and not isinstance(gamma, bool)
-    if gamma != "pairs" and not (number and np.isfinite(gamma) and gamma > 0):
-        raise ValueError(f'gamma must be finite and > 0, or "pairs", got {gamma!r}')
+    if gamma != "pairs":
+        check_number("gamma", gamma, above=True, otherwise=', or "pairs"')
 
 
 def _gammas(gamma: Coupling, queries: Queries) -> FloatArray:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boostlist.arrays import frozen
-from boostlist.checks import check_choice
+from boostlist.checks import check_choice, check_number
 from boostlist.gains import Gain, check_gain
 from boostlist.losses import pairwise_hinge, pairwise_loops
 from boostlist.losses.base import Traits
@@ -304,8 +304,8 @@ class GBRank(PairwiseSquaredHinge):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.lam1 is not None and not (np.isfinite(self.lam1) and self.lam1 >= 0):
-            raise ValueError(f"lam1 must be finite and >= 0, or None for 0.1 / documents, got {self.lam1}")
+        if self.lam1 is not None:
+            check_number("lam1", self.lam1, otherwise=", or None for 0.1 / documents")
 
     def tied_weight(self, queries: Queries) -> FloatArray:
         """Return lam1 for each query."""

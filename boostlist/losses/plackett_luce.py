@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from boostlist.checks import check_choice, check_whole
+from boostlist.checks import check_choice, check_number, check_whole
 from boostlist.gains import Gain, check_gain
 from boostlist.losses.base import Traits
 from boostlist.losses.compiled import CompiledLoss
@@ -203,8 +203,8 @@ class CsRgList(PlackettLuce):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.pcf is not None and not (np.isfinite(self.pcf) and self.pcf >= 1):
-            raise ValueError(f"pcf must be finite and >= 1, or None, got {self.pcf}")
+        if self.pcf is not None:
+            check_number("pcf", self.pcf, least=1, otherwise=", or None")
         object.__setattr__(self, "grades", check_grades(self.grades))
 
     def base(self, queries: Queries) -> float:

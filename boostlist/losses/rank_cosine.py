@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from boostlist.checks import check_number
 from boostlist.losses.base import Traits
 from boostlist.losses.compiled import CompiledLoss
 from boostlist.losses.weights import by_document
@@ -145,8 +146,7 @@ class RankCosine(CompiledLoss):
         names = ("identity", "exp", "sigmoid")
         object.__setattr__(self, "psi", _check_map("psi", self.psi, (*names, "position")))
         object.__setattr__(self, "phi", _check_map("phi", self.phi, names))
-        if not (np.isfinite(self.rho) and self.rho > 0):
-            raise ValueError(f"rho must be finite and > 0, got {self.rho}")
+        check_number("rho", self.rho, above=True)
 
     def tables(self, queries: Queries) -> Tables:
         """Return phi and g."""

@@ -45,7 +45,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boostlist.checks import check_k
+from boostlist.checks import check_k, check_number
 from boostlist.gains import Gain, check_gain, gains
 from boostlist.losses import long_err, long_positions, smoothed_loops
 from boostlist.losses.base import Traits
@@ -76,8 +76,7 @@ class Smoothed(CompiledLoss):
     traits = Traits(diag="majorizer", convex=False, shift_invariant=True, cost="n")
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.tau) and self.tau > 0):
-            raise ValueError(f"tau must be finite and > 0, got {self.tau}")
+        check_number("tau", self.tau, above=True)
 
     def idle(self, queries: Queries, tables: Any) -> IntArray:
         """Return the queries of a single grade."""

@@ -7,6 +7,7 @@ which for a = 2^y - 1 is (2^y - 1) / (2^(y_max + 1) - 1), the same, and below 1 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -41,7 +42,7 @@ def check_grades(grades: Grades) -> Grades:
     """
     if grades is None:
         return None
-    ascending = tuple(sorted(float(grade) for grade in grades))
+    ascending = tuple(sorted(float(grade) for grade in grades)) if isinstance(grades, Iterable) else ()
     if not ascending or not np.isfinite(ascending).all() or ascending[0] < 0 or len(set(ascending)) < len(ascending):
         raise ValueError(f"grades must be distinct, finite and >= 0, got {grades}")
     return ascending

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from boostlist.checks import check_choice
+from boostlist.checks import check_choice, check_number
 from boostlist.gains import Gain, check_gain
 from boostlist.losses.base import VALUE, Traits
 from boostlist.losses.compiled import CompiledLoss
@@ -223,12 +223,11 @@ class YetiRank(CompiledLoss):
             raise ValueError(f"samples must be a whole number of at least 1, got {self.samples!r}")
         if not (_is_whole(self.seed) and 0 <= self.seed < 2**63):
             raise ValueError(f"seed must be a whole number >= 0, got {self.seed!r}")
-        if not 0 < self.noise < np.inf:
-            raise ValueError(f"noise must be finite and > 0, got {self.noise!r}")
-        if not 0 < self.decay <= 1:
-            raise ValueError(f"decay must lie in (0, 1], got {self.decay!r}")
-        if not 0 < self.threshold < np.inf:
-            raise ValueError(f"threshold must be a positive number, got {self.threshold!r}")
+        check_number("noise", self.noise, above=True)
+        check_number("decay", self.decay, above=True)
+        if self.decay > 1:
+            raise ValueError(f"decay must be at most 1, got {self.decay!r}")
+        check_number("threshold", self.threshold, above=True)
         object.__setattr__(self, "gain", check_gain(self.gain))
         object.__setattr__(self, "grades", check_grades(self.grades))
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from boostlist._typing import FloatArray
 from boostlist.arrays import frozen
-from boostlist.checks import check_choice
+from boostlist.checks import check_choice, check_number
 from boostlist.metrics.base import BoundMetric
 from boostlist.metrics.ranking import RankingMetric, tie, tie_order
 from boostlist.ordering import rank, room
@@ -38,8 +38,7 @@ class _Binary(RankingMetric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.threshold < np.inf:
-            raise ValueError(f"threshold must be a positive number, got {self.threshold!r}")
+        check_number("threshold", self.threshold, above=True)
 
     def relevance(self, queries: Queries) -> tuple[FloatArray, FloatArray]:
         """Return the relevance of each document, 0 or 1, and the number of relevant documents of each query."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -68,10 +68,17 @@ def get_all(chosen: str | Metric | Sequence[str | Metric]) -> list[Metric]:
     ------
     ValueError
         If there is none, or no metric of a name.
+    TypeError
+        If one is neither a name nor a metric.
     """
-    several = [chosen] if isinstance(chosen, str | Metric) else list(chosen)
+    several = list(chosen) if isinstance(chosen, Iterable) and not isinstance(chosen, str) else [chosen]
     if not several:
         raise ValueError("no metric is given; name at least one, such as 'ndcg@10'")
+    for each in several:
+        if not isinstance(each, str | Metric):
+            raise TypeError(
+                f"a metric is given by its name, such as 'ndcg@10', or as boostlist.metrics has it: {each!r}"
+            )
     return [get(each) if isinstance(each, str) else each for each in several]
 
 

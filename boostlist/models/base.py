@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from boostlist._typing import AnyArray, FloatArray
-from boostlist.checks import check_choice, check_init_score, did_you_mean, warn
+from boostlist.checks import check_choice, check_init_score, check_number, check_whole, did_you_mean, warn
 from boostlist.frames import without_qid
 from boostlist.log_check import check_log
 from boostlist.losses import BoundLoss, Loss, registry
@@ -25,7 +25,7 @@ from boostlist.persistence import Storable, encode
 from boostlist.positions import Positions, stored_bias
 from boostlist.propensities import CLIP, by_click
 from boostlist.queries import Queries
-from boostlist.ranking_estimator import RankingEstimator
+from boostlist.ranking_estimator import RankingEstimator, warn_without_order
 from boostlist.solvers import SOLVERS, Callback, Design, Iterates, Limits, Problem, follow, refusal
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ def as_loss(loss: str | Loss) -> Loss:
     """Return a loss, given itself or its name in the registry."""
     if isinstance(loss, Loss):
         return loss
+    if isinstance(loss, type) and issubclass(loss, Loss):
+        raise TypeError(f"loss is the class {loss.__name__}; write {loss.__name__}()")
     if not isinstance(loss, str) or loss not in registry:
         hint = did_you_mean(str(loss), registry, f"its name is one of {', '.join(registry)}")
         raise ValueError(f"loss must be a loss of boostlist or its name, got {loss!r}; {hint}")
@@ -200,18 +202,15 @@ class PenalisedRanker(ParametricRanker):
 
     def _bind(self, loss: Loss, queries: Queries) -> BoundLoss:
         """Bind a loss, after checks that concern the parameters and labels as a whole."""
-        if not (np.isfinite(self.C) and self.C > 0):
-            raise ValueError(f"C must be finite and > 0, got {self.C}")
-        if not (self.tol >= 0 and self.max_iter >= 0):
-            raise ValueError(f"tol and max_iter must not be negative, got tol={self.tol}, max_iter={self.max_iter}")
+        check_number("C", self.C, above=True)
+        check_number("tol", self.tol)
+        check_whole("max_iter", self.max_iter, least=0)
         if not loss.traits.conservative:
             raise ValueError(
                 f"{loss!r} gives the gradient of no fixed function, so there is nothing that {type(self).__name__} "
                 "could minimise; choose another loss, or train trees on this one with TreeRanker"
             )
-        graded = (queries.labelled(label) for label in loss.by_label())
-        if loss.traits.shift_invariant and all(len(each.levels.label) == each.n_queries for each in graded):
-            warn("no query has documents of different grades, so there is no order to learn: all scores come out equal")
+        warn_without_order(loss, queries)
         return loss.bind(queries)
 
     def _starting_from(self, problem: Any, start: FloatArray) -> Any:

@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import expit
 
 from boostlist._typing import FloatArray
-from boostlist.checks import check_choice, check_whole
+from boostlist.checks import check_choice, check_number, check_whole
 from boostlist.losses import BoundLoss, Loss
 from boostlist.models.base import PenalisedRanker, as_loss
 from boostlist.models.kernels import row_ranges
@@ -220,8 +220,7 @@ class DistanceRanker(SeparateRanker):
     tau: float = 1.0
 
     def _check(self) -> None:
-        if not (np.isfinite(self.tau) and self.tau > 0):
-            raise ValueError(f"tau must be finite and > 0, got {self.tau}")
+        check_number("tau", self.tau, above=True)
 
     def _scores(self, U: FloatArray, V: FloatArray) -> FloatArray:
         E = U - V

@@ -35,7 +35,7 @@ class Reason(Enum):
     ALL_STAGES = True, "all {number} stages are done"
     ITERATIONS = False, "max_iter={number} reached at gradient norm {gradient_norm:.3g}", _MORE
     NO_STEP = False, "no step lowers the loss at gradient norm {gradient_norm:.3g}", _NO_MORE
-    NOT_FINITE = False, "the loss is no longer finite", _NO_MORE
+    NOT_FINITE = False, "the loss, or the norm of its gradient, is no longer finite", _NO_MORE
     NO_WEIGHTS = False, "all weights are 0", _NO_MORE
     CALLBACK = False, "stopped by the callback"
     INTERRUPTED = False, "interrupted"

@@ -109,7 +109,7 @@ def follow(iterates: Iterates, limits: Limits, verbose: bool = False, callback: 
 
 
 def _ended(found: Iterate, iteration: Iteration, limits: Limits, callback: Callback | None) -> Reason | None:
-    if not np.isfinite(found.loss):
+    if not np.isfinite(found.loss) or np.isinf(found.gradient_norm):
         return Reason.NOT_FINITE
     if found.change is None and found.gradient_norm <= limits.tol:
         return Reason.SMALL_GRADIENT

@@ -278,8 +278,27 @@ def test_early_stopping_needs_data():
         ranker().fit(TRAIN.X, TRAIN.y, TRAIN.qid, early_stopping_rounds=3)
     with pytest.raises(ValueError, match=r"eval_set\[0\] must be \(X, y, qid\)"):
         ranker().fit(TRAIN.X, TRAIN.y, TRAIN.qid, eval_set=[TEST.X])
-    with pytest.raises(ValueError, match=r"TreeRanker.fit, eval_set\[0\] needs the query of each row"):
+    with pytest.raises(ValueError, match=r"eval_set\[0\]: TreeRanker.fit needs the query of each row"):
         ranker().fit(TRAIN.X, TRAIN.y, TRAIN.qid, eval_set=[(TEST.X, TEST.y)])
+    with pytest.raises(ValueError, match=r"eval_set\[1\]: labels\[0\] is -1.* drop unjudged documents"):
+        ranker().fit(TRAIN.X, TRAIN.y, TRAIN.qid, eval_set=[(TEST.X, y, TEST.qid) for y in (TEST.y, TEST.y * 0 - 1)])
+    for bad in (0, True, "3"):
+        with pytest.raises(
+            ValueError, match=f"early_stopping_rounds must be a whole number of at least 1, or None.*{bad}"
+        ):
+            ranker().fit(TRAIN.X, TRAIN.y, TRAIN.qid, eval_set=[(TEST.X, TEST.y, TEST.qid)], early_stopping_rounds=bad)
+    for bad in (None, metrics.NDCG):
+        with pytest.raises(TypeError, match="a metric is given by its name"):
+            ranker().fit(TRAIN.X, TRAIN.y, TRAIN.qid, eval_metric=bad)
+
+
+@both_hosts
+def test_nothing_to_learn(backend):
+    with pytest.warns(UserWarning, match="no query has documents of different grades"):
+        ranker(backend=backend, n_estimators=1).fit(TRAIN.X, TRAIN.y, np.arange(len(TRAIN.y)))
+    for bad in ({"n_estimators": 0}, {"pointwise": -1}, {"objective": "CS_ListMLE"}):
+        with pytest.raises(ValueError, match=r"n_estimators must be|pointwise must be|did you mean cs_listmle"):
+            ranker(backend=backend, **bad).fit(TRAIN.X, TRAIN.y, TRAIN.qid)
 
 
 @both_hosts

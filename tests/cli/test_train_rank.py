@@ -234,6 +234,14 @@ def test_bad_requests(files, tmp_path, capsys, options, message):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("option", ["learning_rate=0", "learning_rate=abc", "n_jobs=abc"])
+def test_errors_of_the_host_are_no_traceback(files, tmp_path, capsys, option):
+    assert main(["train", files[0], "-m", f"lightgbm:listnet?{option}", "-o", str(tmp_path / "m.txt"), "-q"]) == 1
+    found = capsys.readouterr().err.splitlines()
+    assert found[-1].startswith("boostlist: ")
+    assert found[-1].endswith("(boostlist --debug ... shows where)")
+
+
 def test_what_only_the_training_can_tell_ends_with_1(files, tmp_path, capsys):
     assert main(["train", files[0], "-o", str(tmp_path / "model.npz"), "-m", "linear:listnet?C=-1"]) == 1
     assert "C must be" in capsys.readouterr().err

@@ -104,6 +104,8 @@ def test_each_model_once_and_a_baseline():
         ("linear:listnet?C", "name=value"),
         ("lightgbm:cs_rglist?pcf=-1", "pcf"),
         ("lightgbm:listnet?backend=xgboost", "no parameter 'backend'"),
+        ("lightgbm:listnet?objective=listmle", "no parameter 'objective'"),
+        ("linear:listnet?C=1&C=2", "C is given twice"),
         ("ensemble:wub", "has no choice of loss"),
         ("ensemble?members=3", "no parameter 'members'"),
     ],

@@ -76,7 +76,7 @@ def test_bad_names(name, message):
         (lambda: metrics.NDCG(ties="random"), "ties must be one of 'stable', 'worst', 'best', 'average', got 'random'"),
         (lambda: metrics.NDCG(empty="one"), "empty must be 0, 1 or \"skip\", got 'one'"),
         (lambda: metrics.NDCG(short="cut"), "short must be one of 'pad', 'zero', got 'cut'"),
-        (lambda: metrics.MAP(threshold=0), "threshold must be a positive number, got 0"),
+        (lambda: metrics.MAP(threshold=0), "threshold must be finite and > 0, got 0"),
         (lambda: metrics.MAP(divisor="k"), "divisor must be"),
         (lambda: metrics.ERR(ties="average"), "ties of ERR must be one of 'stable', 'worst', 'best'"),
         (lambda: metrics.ERR(max_grade=0), "max_grade must lie between 0 and 1000"),

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from boostlist import LinearRanker, Queries
-from boostlist.losses import CsRgList, ListMLE, ListNet, Pointwise, registry
+from boostlist.losses import CsListMLE, CsRgList, ListMLE, ListNet, Pointwise, registry
 from boostlist.solvers import Reason
 from tests.models.data import lists, numerical_gradient, objective
 
@@ -154,9 +154,18 @@ def test_a_bad_c_is_refused(C):
 
 def test_bad_names_are_refused():
     X, y, qid = lists()
-    for bad in ({"tol": -1e-9}, {"tol": np.nan}, {"max_iter": -1}):
-        with pytest.raises(ValueError, match="tol and max_iter must not be negative"):
-            LinearRanker(**bad).fit(X, y, qid=qid)
+    for name, bad, message in (
+        ("tol", -1e-9, "must be finite and >= 0"),
+        ("tol", np.nan, "must be finite and >= 0"),
+        ("max_iter", -1, "must be a whole number of at least 0"),
+        ("C", "1", "must be finite and > 0, got '1'"),
+    ):
+        with pytest.raises(ValueError, match=f"{name} {message}"):
+            LinearRanker(**{name: bad}).fit(X, y, qid=qid)
+    with pytest.raises(TypeError, match=r"loss is the class CsListMLE; write CsListMLE\(\)"):
+        LinearRanker(CsListMLE).fit(X, y, qid=qid)
+    with pytest.warns(ConvergenceWarning, match="the norm of its gradient, is no longer finite. .*scale the features"):
+        LinearRanker().fit(X * 1e200, y, qid=qid)
     with pytest.raises(ValueError, match="one of cs_listmle"):
         LinearRanker("nothing").fit(X, y, qid=qid)
     with pytest.raises(ValueError, match="solver must be one of"):

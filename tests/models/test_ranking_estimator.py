@@ -282,8 +282,9 @@ def test_mismatches_are_refused():
         ranker.fit(X, y, qid=qid, group=[len(y)])
     with pytest.raises(ValueError, match="X has 54 rows but y has 55"):
         ranker.fit(X[:-1], y, qid=qid)
-    with pytest.raises(ValueError, match="pass y"):
-        ranker.fit(X, None, qid=qid)
+    for given in ((X, None), (None, y)):
+        with pytest.raises(ValueError, match="pass X and y"):
+            ranker.fit(*given, qid=qid)
     with pytest.raises(ValueError, match="expecting 4 features"):
         ranker.fit(X, y, qid=qid).predict(X[:, :2])
     with pytest.raises(ValueError, match="there are no rows"):
