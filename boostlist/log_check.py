@@ -6,7 +6,8 @@ log has no other source of, above all on documents that were never shown, and a 
 it (docs/clicks.md). So the two are held against each other on the log itself:
 
 1. Lists that have a document in common, known by its features, are of one query. The queries are cut in two halves, and
-   rankers trained on either half score the other.
+   rankers trained on either half score the other. They are trained on the upper half of each list, by the biases, and
+   score all of it: as a log has not shown most documents that a ranker will meet.
 2. Clicks are freed of bias. With scores f and biases b of the whole training, click rates within a list are taken to be
    in proportion to exp(beta (f + b)), with beta at the maximum of the likelihood
 
@@ -18,7 +19,7 @@ it (docs/clicks.md). So the two are held against each other on the log itself:
 
 There is a warning unless the learned order is better by more than one standard error, over queries, of the difference:
 where the two cannot be told apart, clicks at face value are the smaller risk. Nothing here is tuned; what it costs is
-one more training, in two halves.
+half a training, in two parts.
 """
 
 from __future__ import annotations
@@ -103,17 +104,18 @@ def check_log(
     base = np.zeros(queries.n_documents) if base is None else base
     held_out = base.copy()
     lists = np.repeat(np.arange(queries.n_queries), queries.sizes)
+    bias = np.asarray(ranker.position_bias_, np.float64)[positions.codes]
+    upper = _upper(bias, queries)
     labels = np.empty(len(positions.labels), object)
     labels[:] = positions.labels
     for side in (False, True):
-        rows, others = np.flatnonzero(half[lists] == side), np.flatnonzero(half[lists] != side)
+        rows, others = np.flatnonzero((half[lists] == side) & upper), np.flatnonzero(half[lists] != side)
         y = {name: label[rows] for name, label in queries.named.items()} or queries.labels[rows]
         given = {name: value[rows] for name, value in options.items() if value is not None}
         with unchecked():
             part = clone(ranker).set_params(**parameters)
             part.fit(_safe_indexing(X, rows), y, lists[rows], position=labels[positions.codes[rows]], **given)
         held_out[others] += part.predict(_safe_indexing(X, others))
-    bias = np.asarray(ranker.position_bias_, np.float64)[positions.codes]
     found = compared(queries, query, held_out, ranker.predict(X) + base, bias, document)
     if found.learned - found.logged <= found.error:
         warn(
@@ -123,6 +125,14 @@ def check_log(
             "positions take away: fit without position=, or on top of that ranker's scores, init_score=; or compare on "
             "judged queries (docs/clicks.md)"
         )
+
+
+def _upper(bias: FloatArray, queries: Queries) -> AnyArray:
+    """Return whether each document is in the half of its list, rounded up, whose positions have the largest bias."""
+    lists = np.repeat(np.arange(queries.n_queries), queries.sizes)
+    rank = np.empty(len(bias), np.int64)
+    rank[np.lexsort((-bias, lists))] = np.arange(len(bias)) - np.repeat(queries.start[:-1], queries.sizes)
+    return 2 * rank < np.repeat(queries.sizes, queries.sizes)
 
 
 def compared(

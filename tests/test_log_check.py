@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 from boostlist import LinearRanker, Queries, TreeRanker
 from boostlist.boosters import PositionBias
-from boostlist.log_check import _rate, compared, documents, same_query
+from boostlist.log_check import _rate, _upper, compared, documents, same_query
 from boostlist.losses import CsListMLE
 
 QUERIES, SHOWN, SESSIONS = 40, 6, 6
@@ -81,6 +81,12 @@ def test_lists_with_a_document_in_common_are_of_one_query():
     found = same_query(documents(X), queries).reshape(QUERIES, SESSIONS)
     assert (found == found[:, :1]).all()
     assert len(np.unique(found)) == QUERIES
+
+
+def test_upper_half_of_lists():
+    bias = np.array([-1.0, 0.0, -0.5, -0.2, 0.0, -0.1, -0.7])
+    found = _upper(bias, Queries.from_sizes(np.zeros(7), [3, 1, 3]))
+    np.testing.assert_array_equal(found, [False, True, True, True, True, True, False])
 
 
 def test_documents_are_known_by_their_features():

@@ -52,7 +52,7 @@ class PositionBias:
         Biases to start from, by position; 0 for positions that are not named. A mapping or a series.
     check
         Whether `boostlist.TreeRanker` checks that the log was not in a better order than what is learned from it, at
-        the cost of a second training (docs/clicks.md).
+        the cost of half a training more (docs/clicks.md).
     """
 
     learning_rate: float | None = None
