@@ -106,6 +106,8 @@ class Shards:
         Weight of each document, or None if all are 1.
     position
         Code of each document's position, or None.
+    init_score
+        Scores that trees add to, or None.
     """
 
     X: Any
@@ -114,6 +116,7 @@ class Shards:
     sizes: Any
     weight: Any
     position: Any = None
+    init_score: Any = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -253,7 +253,8 @@ def train_distributed(job: DistributedJob) -> tuple[Any, list[FloatArray]]:
     params = {_SKLEARN_NAMES.get(name, name): value for name, value in params.items()} | {"objective": job.objective}
     params.pop("n_jobs", None)  # LightGBM takes as many threads as the worker has
     trainer = lgb.DaskLGBMRanker(client=job.client, n_estimators=job.rounds, **params)
-    trainer.fit(job.train.X, job.train.labels, group=job.train.sizes, sample_weight=job.train.weight)
+    train = job.train
+    trainer.fit(train.X, train.labels, group=train.sizes, sample_weight=train.weight, init_score=train.init_score)
     return lgb.Booster(model_str=trainer.booster_.model_to_string()), []
 
 

@@ -257,6 +257,8 @@ def train_distributed(job: DistributedJob) -> tuple[Any, list[FloatArray]]:
         objective = cluster_bias.ClusterObjective(job.objective, positions, job.tree.learning_rate)
         options = {"obj": objective, "callbacks": [cluster_bias.NotePath(objective)]}
     fields = {} if positions is None else {cluster_bias.FIELD: train.position}
+    if train.init_score is not None:
+        fields["base_margin"] = train.init_score
     dtrain = xgb_dask.DaskDMatrix(
         job.client, train.X, train.labels, qid=train.number, enable_categorical=True, **fields
     )

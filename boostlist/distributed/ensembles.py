@@ -18,7 +18,7 @@ from sklearn.utils.validation import validate_data
 from boostlist._typing import FloatArray
 from boostlist.boosters.lists import Lists
 from boostlist.boosters.tree_ranker import TreeRanker
-from boostlist.distributed.parts import Parts, Split, require_dask
+from boostlist.distributed.parts import Columns, Parts, Split, require_dask
 from boostlist.distributed.training import gathered, train
 from boostlist.distributed.watch import GivenUpError
 from boostlist.ensemble import EnsembleRanker
@@ -81,7 +81,7 @@ def fit_ensemble(
     for name, member in members:
         if not isinstance(member, TreeRanker):
             raise ValueError(f"member {name!r} is no TreeRanker but a {type(member).__name__}; a cluster trains trees")
-    parts, valid = gathered(client, data, eval_data, label, qid, weight, position, split)
+    parts, valid = gathered(client, data, eval_data, Columns(label, qid, weight, position), split)
     bags = _bags(client, parts, valid, bag_seeds(model.n_bags, model.random_state))
     metrics = get_all(eval_metric)
     results: list[Trained] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -24,9 +24,28 @@ if TYPE_CHECKING:
 Split = Literal["repartition", "refuse"]
 
 
+class Columns(NamedTuple):
+    """Names of the columns that are no features; several labels, of which the first is the main one, are a list."""
+
+    label: str | Sequence[str] = "label"
+    qid: str = "qid"
+    weight: str | None = None
+    position: str | None = None
+    init_score: str | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """All names."""
+        labels = [self.label] if isinstance(self.label, str) else list(self.label)
+        return [*labels, *(name for name in self[1:] if name is not None)]
+
+
+_OPTIONAL = ("weight", "position", "init_score")
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of a partition as they came, to be moved about: features, labels, query ids, weights, positions or None.
+    """Rows of a partition as they came, to be moved about: features, labels, query ids, and what else there is.
 
     Several labels are a data frame.
     """
@@ -36,15 +55,18 @@ class Rows:
     qid: AnyArray
     weight: AnyArray | None = None
     position: AnyArray | None = None
+    init_score: AnyArray | None = None
 
     def take(self, rows: AnyArray) -> Rows:
         """Return some of the rows, in the order given."""
         X, y = (each.iloc[rows] if hasattr(each, "iloc") else each[rows] for each in (self.X, self.y))
-        return Rows(X, y, self.qid[rows], *(a if a is None else a[rows] for a in (self.weight, self.position)))
+        optional = (getattr(self, name) for name in _OPTIONAL)
+        return Rows(X, y, self.qid[rows], *(a if a is None else a[rows] for a in optional))
 
     def lists(self) -> Lists:
         """Return the lists; the rows of each query must be adjacent."""
-        return Lists.of(Queries.from_qid(self.y, self.qid), self.weight, self.X, self.position)
+        lists = Lists.of(Queries.from_qid(self.y, self.qid), self.weight, self.X, self.position)
+        return lists.starting_from(self.init_score)
 
 
 @dataclass(frozen=True)
@@ -73,6 +95,8 @@ class Facts:
         Features without rows, to tell their kind, number and names.
     positions
         The positions that occur; None if there are none.
+    started
+        Whether there are scores that trees add to.
     """
 
     documents: int
@@ -81,6 +105,7 @@ class Facts:
     weight: float | None
     head: Any
     positions: tuple[Any, ...] | None = None
+    started: bool = False
 
     @classmethod
     def of(cls, lists: Lists) -> Facts:
@@ -89,7 +114,8 @@ class Facts:
         total = None if weight is None else float(weight.sum())
         grades = {name: np.unique(queries.labelled(name).labels) for name in (None, *queries.named)}
         positions = None if lists.position is None else lists.position.labels
-        return cls(queries.n_documents, queries.n_queries, grades, total, lists.X[:0], positions)
+        started = lists.init_score is not None
+        return cls(queries.n_documents, queries.n_queries, grades, total, lists.X[:0], positions, started)
 
 
 @dataclass(frozen=True)
@@ -204,11 +230,8 @@ def _letor_frame(path: Any, n_features: int, options: dict[str, Any]) -> pd.Data
 def gather_parts(
     client: Any,
     data: Any,
-    label: str | Sequence[str],
-    qid: str,
-    weight: str | None,
+    columns: Columns,
     split: Split,
-    position: str | None = None,
 ) -> Parts:
     """Compute the partitions on the workers, and bring the rows of split queries together.
 
@@ -219,7 +242,7 @@ def gather_parts(
     """
     if split not in ("repartition", "refuse"):
         raise ValueError(f'split must be "repartition" or "refuse", got {split!r}')
-    found = client.compute(_delayed_rows(data, label, qid, weight, position))
+    found = client.compute(_delayed_rows(data, columns))
     where = client.gather(client.map(_whereabouts, found, range(len(found)), pure=False))
     _check_categories(where)
     shared = _split_queries(where)
@@ -260,20 +283,20 @@ def _split_queries(parts: list[Whereabouts]) -> dict[Any, dict[int, int]]:
     return shared
 
 
-def _delayed_rows(
-    data: Any, label: str | Sequence[str], qid: str, weight: str | None, position: str | None
-) -> list[Any]:
+def _delayed_rows(data: Any, columns: Columns) -> list[Any]:
     from dask.delayed import delayed
 
     if hasattr(data, "to_delayed") and hasattr(data, "columns"):
-        labels = [label] if isinstance(label, str) else label
-        missing = [name for name in (*labels, qid, weight, position) if name is not None and name not in data.columns]
+        missing = [name for name in columns.names if name not in data.columns]
         if missing:
-            raise ValueError(f"the data has no column {missing[0]!r}; name it with label=, qid=, weight= or position=")
+            options = ", ".join(f"{name}=" for name in columns._fields)
+            raise ValueError(f"the data has no column {missing[0]!r}; name it with one of {options}")
         make = delayed(_frame_rows)
-        return [make(frame, label, qid, weight, position) for frame in data.to_delayed()]
-    if position is not None:
-        raise ValueError(f"position={position!r} names a column: give the data as a Dask DataFrame")
+        return [make(frame, columns) for frame in data.to_delayed()]
+    for option in ("position", "init_score"):
+        name = getattr(columns, option)
+        if name is not None:
+            raise ValueError(f"{option}={name!r} names a column: give the data as a Dask DataFrame")
     if not isinstance(data, tuple) or len(data) not in (3, 4):
         raise TypeError(
             "data must be a Dask DataFrame with columns for label and query, or a tuple (X, y, qid) or "
@@ -282,13 +305,13 @@ def _delayed_rows(
     X, y, *others = data
     first = X.rechunk({1: -1}) if hasattr(X, "rechunk") else X
     labels = _named_blocks(y) if isinstance(y, Mapping) else _blocks(y)
-    columns = [_blocks(first), labels, *map(_blocks, others)]
-    if len({len(blocks) for blocks in columns}) > 1:
+    arrays = [_blocks(first), labels, *map(_blocks, others)]
+    if len({len(blocks) for blocks in arrays}) > 1:
         raise ValueError(
-            f"X, y and qid have {', '.join(str(len(blocks)) for blocks in columns)} partitions; rechunk them alike"
+            f"X, y and qid have {', '.join(str(len(blocks)) for blocks in arrays)} partitions; rechunk them alike"
         )
     make = delayed(_array_rows)
-    return [make(*blocks) for blocks in zip(*columns, strict=True)]
+    return [make(*blocks) for blocks in zip(*arrays, strict=True)]
 
 
 def _blocks(collection: Any) -> list[Any]:
@@ -301,14 +324,14 @@ def _named_blocks(labels: Mapping[str, Any]) -> list[Any]:
     return [dict(zip(columns, blocks, strict=True)) for blocks in zip(*columns.values(), strict=True)]
 
 
-def _frame_rows(
-    frame: pd.DataFrame, label: str | Sequence[str], qid: str, weight: str | None, position: str | None
-) -> Rows:
-    labels = [label] if isinstance(label, str) else list(label)
-    X = frame.drop(columns=[name for name in (*labels, qid, weight, position) if name is not None])
-    weights = None if weight is None else frame[weight].to_numpy(np.float64)
-    y = frame[label].to_numpy(np.float64) if isinstance(label, str) else frame[labels]
-    return Rows(X, y, frame[qid].to_numpy(), weights, None if position is None else frame[position].to_numpy())
+def _frame_rows(frame: pd.DataFrame, columns: Columns) -> Rows:
+    label = columns.label
+    y = frame[label].to_numpy(np.float64) if isinstance(label, str) else frame[list(label)]
+    kinds = {"weight": np.float64, "position": None, "init_score": np.float64}
+    optional = {
+        role: frame[name].to_numpy(kinds[role]) for role in _OPTIONAL if (name := getattr(columns, role)) is not None
+    }
+    return Rows(frame.drop(columns=columns.names), y, frame[columns.qid].to_numpy(), **optional)
 
 
 def _array_rows(X: Any, y: Any, qid: Any, weight: Any = None) -> Rows:
@@ -399,7 +422,7 @@ def _merge(before: list[Rows], part: Rows, leaving: list[Any], after: list[Rows]
         joined([piece.qid for piece in pieces]),
         *(
             None if getattr(part, name) is None else joined([getattr(piece, name) for piece in pieces])
-            for name in ("weight", "position")
+            for name in _OPTIONAL
         ),
     )
     codes, _ = pd.factorize(whole.qid)

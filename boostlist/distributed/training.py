@@ -24,7 +24,7 @@ from boostlist.boosters.labels import CodedLabels, combinations_of
 from boostlist.boosters.lists import NO_WEIGHT, Lists
 from boostlist.boosters.objective import Objective, curvature_sums, scale_from_sums
 from boostlist.boosters.tree_ranker import TreeRanker
-from boostlist.distributed.parts import Parts, Split, gather_parts, require_dask
+from boostlist.distributed.parts import Columns, Parts, Split, gather_parts, require_dask
 from boostlist.distributed.watch import guarded
 from boostlist.losses import Loss, Sum
 from boostlist.metrics import Metric
@@ -46,6 +46,7 @@ def fit(
     qid: str = "qid",
     weight: str | None = None,
     position: str | None = None,
+    init_score: str | None = None,
     split: Split = "repartition",
     eval_data: Any = None,
     eval_metric: str | Metric | Sequence[str | Metric] = "ndcg@10",
@@ -69,6 +70,8 @@ def fit(
     position
         Name of the column that says where each document was shown; each position then has a bias, learned from the sums
         over all workers (docs/clicks.md). In XGBoost only: LightGBM's engine cannot add up over workers.
+    init_score
+        Name of the column with the scores that trees are to add to, also of `eval_data`, as `TreeRanker.fit` has it.
     split
         What happens to queries with rows in several partitions: ``"repartition"`` moves these rows together,
         ``"refuse"`` raises an error that names such a query.
@@ -97,24 +100,17 @@ def fit(
     metrics = get_all(eval_metric)
     if early_stopping_rounds is not None and eval_data is None:
         raise ValueError("early_stopping_rounds needs eval_data")
-    parts, valid = gathered(client, data, eval_data, label, qid, weight, position, split)
+    parts, valid = gathered(client, data, eval_data, Columns(label, qid, weight, position, init_score), split)
     return train(client, model, parts, valid, metrics, early_stopping_rounds, timeout)
 
 
-def gathered(
-    client: Any,
-    data: Any,
-    eval_data: Any,
-    label: str | Sequence[str],
-    qid: str,
-    weight: str | None,
-    position: str | None,
-    split: Split,
-) -> tuple[Parts, Parts | None]:
+def gathered(client: Any, data: Any, eval_data: Any, columns: Columns, split: Split) -> tuple[Parts, Parts | None]:
     """Return the parts of training data and, if there is any, of data to evaluate on, which may have no positions."""
-    parts = gather_parts(client, data, label, qid, weight, split, position)
-    known = position if position in getattr(eval_data, "columns", ()) else None
-    return parts, None if eval_data is None else gather_parts(client, eval_data, label, qid, weight, split, known)
+    parts = gather_parts(client, data, columns, split)
+    if eval_data is None:
+        return parts, None
+    known = columns.position if columns.position in getattr(eval_data, "columns", ()) else None
+    return parts, gather_parts(client, eval_data, columns._replace(position=known), split)
 
 
 def train(
@@ -192,7 +188,7 @@ def evaluate(
     """
     require_dask()
     chosen = get_metric(metric) if isinstance(metric, str) else metric
-    parts = gather_parts(client, data, label, qid, weight, split)
+    parts = gather_parts(client, data, Columns(label, qid, weight), split)
     chosen = chosen.up_to(parts.grades(chosen.label)[-1])
     options = {"ranker": client.scatter(ranker, broadcast=True), "metric": chosen}
     total, weight = np.sum(client.gather(client.map(_part_value, parts.futures, **options, pure=False)), axis=0)
@@ -267,7 +263,7 @@ def _part_values(part: Lists, backend: str, booster: Any, metrics: list[Metric])
     adapter = host(backend)
     bound = [metric.bind(part.judged) for metric in metrics]
     rounds = adapter.rounds(booster)
-    scores = np.zeros(part.queries.n_documents)
+    scores = np.zeros(part.queries.n_documents) if part.init_score is None else part.init_score.copy()
     totals, weights = np.empty((len(bound), rounds)), np.zeros(len(bound))
     prepared = adapter.prepared(part.X)
     for column in range(rounds):
@@ -316,6 +312,7 @@ def _shards(parts: Parts, coded: CodedLabels | None) -> Shards:
         sizes=vector(_sizes, queries, np.int64),
         weight=vector(_weights, rows, np.float64) if parts.weighted else None,
         position=None if parts.positions is None else vector(_codes, rows, np.float64, [parts.positions] * len(rows)),
+        init_score=vector(_starts, rows, np.float64) if parts.facts[0].started else None,
     )
 
 
@@ -338,6 +335,10 @@ def _sizes(part: Lists) -> Any:
 def _weights(part: Lists) -> Any:
     weight = part.weight_by_document
     return np.ones(part.queries.n_documents) if weight is None else weight
+
+
+def _starts(part: Lists) -> Any:
+    return part.init_score
 
 
 def _codes(part: Lists, positions: tuple[Any, ...]) -> Any:

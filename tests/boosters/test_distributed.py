@@ -24,7 +24,7 @@ from boostlist.boosters import Objective, lightgbm_host
 from boostlist.boosters.defaults import bind_for_trees
 from boostlist.boosters.lists import Lists
 from boostlist.datasets import make_ranking, write_letor
-from boostlist.distributed.parts import gather_parts
+from boostlist.distributed.parts import Columns, gather_parts
 from boostlist.distributed.training import _common_objective, _rounds_to_keep
 from boostlist.losses import ListMLE, WeightedPL, registry
 
@@ -123,7 +123,7 @@ def test_two_workers_train_the_model_of_one(client, backend):
 @pytest.mark.parametrize("name", registry)
 def test_gradients_of_the_parts_are_those_of_the_whole(client, name):
     """Label set, squared-error term and scale come from all documents: nothing depends on the partition."""
-    parts = gather_parts(client, arrays(), "label", "qid", None, "repartition")
+    parts = gather_parts(client, arrays(), Columns(), "repartition")
     objective = _common_objective(client, registry[name]().objective(), None, parts)
     alone = bind_for_trees(registry[name]().objective(), None, Lists(TRAIN.queries)).objective
     scores = np.random.default_rng(0).normal(size=TRAIN.n_documents)
@@ -164,7 +164,7 @@ def test_several_labels(client, backend, tmp_path):
     assert model.evals_result_["valid_0"]["ndcg@10:purchase"][-1] == pytest.approx(score, abs=1e-6)
     assert boostlist.load(model.save(tmp_path / "m.json")).objective_ == model.objective_
     frame = dd.from_pandas(TRAIN.to_frame().assign(bought=named["purchase"]), npartitions=2, sort=False)
-    parts = gather_parts(client, frame, ["label", "bought"], "qid", None, "repartition")
+    parts = gather_parts(client, frame, Columns(["label", "bought"]), "repartition")
     assert parts.labels == ["label", "bought"]
     assert parts.grades("bought") == (0.0, 0.5)
     assert parts.head.shape[1] == TRAIN.n_features
@@ -183,7 +183,7 @@ def test_label_set_reaches_every_loss():
 def test_split_queries_are_moved_or_refused(client):
     with pytest.raises(ValueError, match=r"query \d+ has rows in the partitions 0, 1, and \d other queries are split"):
         fit(client, arrays(), ranker("lightgbm"), split="refuse")
-    parts = gather_parts(client, arrays(), "label", "qid", None, "repartition")
+    parts = gather_parts(client, arrays(), Columns(), "repartition")
     got = [X for part in client.gather(parts.futures) for X in np.split(part.X, part.queries.start[1:-1])]
     # Every query, with all its rows in the order that they had.
     expected = np.split(TRAIN.X, TRAIN.queries.start[1:-1])
@@ -194,12 +194,12 @@ def test_split_queries_are_moved_or_refused(client):
 def test_scattered_queries(client):
     order = np.random.default_rng(0).permutation(TRAIN.n_documents)
     shuffled = [da.from_array(a[order], chunks=(CHUNK, *[-1] * (a.ndim - 1))) for a in (TRAIN.X, TRAIN.y, TRAIN.qid)]
-    parts = client.gather(gather_parts(client, tuple(shuffled), "label", "qid", None, "repartition").futures)
+    parts = client.gather(gather_parts(client, tuple(shuffled), Columns(), "repartition").futures)
     assert sum(part.queries.n_queries for part in parts) == TRAIN.n_queries
     assert max(len(part.X) for part in parts) < 2 * CHUNK
     inside = [da.from_array(a[order], chunks=(-1,) * a.ndim) for a in (TRAIN.X, TRAIN.y, TRAIN.qid)]
     with pytest.raises(ValueError, match="in partition 0 the rows of a query are not adjacent"):
-        gather_parts(client, tuple(inside), "label", "qid", None, "refuse")
+        gather_parts(client, tuple(inside), Columns(), "refuse")
 
 
 def test_frames_from_parquet_with_categories_and_weights(client, tmp_path):
@@ -402,6 +402,22 @@ def test_biases_of_positions_are_those_of_one_process(client):
     short = ranker("xgboost", n_estimators=stopped.n_estimators_)
     short.fit(TRAIN.feature_frame(), labels, TRAIN.qid, position=slot)
     pd.testing.assert_series_equal(stopped.position_bias_, short.position_bias_, rtol=1e-3)
+
+
+@pytest.mark.parametrize("backend", ["lightgbm", "xgboost"])
+def test_trees_add_to_scores_on_the_cluster(client, backend):
+    """Scores that order all lists leave little to add; rows of queries that are cut move with theirs."""
+    frame = TRAIN.to_frame().assign(base=10 * TRAIN.y)
+    data = dd.from_pandas(frame, npartitions=3)
+    model = ranker(backend, "pairwise_logistic", n_estimators=3)
+    found = fit(client, data, model, init_score="base", eval_data=data)
+    plain = ranker(backend, "pairwise_logistic", n_estimators=3).fit(TRAIN.feature_frame(), TRAIN.y, TRAIN.qid)
+    X = TRAIN.feature_frame()
+    assert np.ptp(found.predict(X)) < 0.1 * np.ptp(plain.predict(X))
+    best = metrics.NDCG(10).mean(TRAIN.y, TRAIN.queries)
+    assert min(found.evals_result_["valid_0"]["ndcg@10"]) == pytest.approx(best)
+    with pytest.raises(ValueError, match="init_score='base' names a column"):
+        fit(client, arrays(), model, init_score="base")
 
 
 def test_positions_refused(client):
