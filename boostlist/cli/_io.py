@@ -115,11 +115,14 @@ def read_data(
         raise UsageError("--label-column names no column")
     with _our_options(by_row, prefix=f"{_name(path)}: "):
         frame = _read_frame(path, kind)
+        if not len(frame):
+            raise ValueError("there are no documents")
         if not labelled:
             frame = frame.assign(**dict.fromkeys(set(labels) - set(frame.columns), 0.0))
         roles = ("qid", "weight", "docid", "position")
         columns: dict[str, Any] = {role: getattr(arguments, f"{role}_column") or None for role in roles}
-        frame = _chosen_columns(frame, arguments.drop, arguments.categorical, (*labels, *columns.values()))
+        if columns["qid"] in frame.columns:  # else from_frame says so: columns may be divided by something else
+            frame = _chosen_columns(frame, arguments.drop, arguments.categorical, (*labels, *columns.values()))
         label = labels if len(labels) > 1 else labels[0]
         return RankingData.from_frame(frame, label=label, **columns, sort=arguments.sort)
 
@@ -158,6 +161,13 @@ def _chosen_columns(frame: Any, drop: Sequence[str], categorical: Sequence[str],
             f"can split, by --categorical {name}"
         )
     return frame
+
+
+def seed(text: str) -> int:
+    """Return a seed, a whole number of at least 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"a seed is a whole number of at least 0, got {text!r}")
+    return int(text)
 
 
 def names(text: str) -> list[str]:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boostlist.cli._io import add_reading_options, format_of, names, read_data
+from boostlist.cli._io import add_reading_options, format_of, names, read_data, seed
 from boostlist.cli._usage import checking_arguments
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--jobs", type=int, metavar="N", help="processes, of one thread each (default: cores)")
     parser.add_argument("--out", metavar="DIR", help="output folder (default: compare-DATA)")
     parser.add_argument("--keep-models", action="store_true", help="save the chosen models in the folder models")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of models and resampling (default: 0)")
+    parser.add_argument("--seed", type=seed, default=0, metavar="S", help="seed of models and resampling (default: 0)")
     again = parser.add_mutually_exclusive_group()
     again.add_argument("--resume", action="store_true", help="go on with what the output folder has (the default)")
     again.add_argument("--fresh", action="store_true", help="delete what the output folder has and begin again")

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from boostlist.cli._io import FORMATS, add_reading_options, read_data, write_data
+from boostlist.cli._io import FORMATS, add_reading_options, read_data, seed, write_data
 from boostlist.cli._usage import UsageError, checking_arguments
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def add_parser(commands: Any) -> None:
     sample = actions.add_parser("sample", help="draw whole queries at random")
     sample.add_argument("data", nargs="?", help="a file, or -; without it, the package's sample")
     sample.add_argument("-n", "--queries", type=int, help="number of queries; by default all")
-    sample.add_argument("--seed", type=int, default=0, help="seed of the draw (0)")
+    sample.add_argument("--seed", type=seed, default=0, help="seed of the draw (0)")
     sample.add_argument("-o", "--out", default="-", help="file to write; by default standard output")
     sample.set_defaults(run=run_sample)
 
@@ -70,7 +70,7 @@ def add_parser(commands: Any) -> None:
         help="shares of train, vali and test; two shares leave vali out (0.6,0.2,0.2)",
     )
     how.add_argument("--folds", type=int, metavar="K", help="K folds in Fold1 to FoldK, rotated as LETOR does")
-    split.add_argument("--seed", type=int, default=0, help="seed of the assignment (0)")
+    split.add_argument("--seed", type=seed, default=0, help="seed of the assignment (0)")
     split.add_argument("--force", action="store_true", help="write over files that exist")
     split.set_defaults(run=run_split)
 

@@ -16,7 +16,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boostlist.cli._io import add_reading_options, features, read_data
+from boostlist.cli._io import add_reading_options, features, read_data, seed
 from boostlist.cli._usage import UsageError, checking_arguments
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--vali", metavar="FILE", help="validation data; its metric is shown")
     parser.add_argument("--metric", default="ndcg@10", help="metric on the validation data (%(default)s)")
     parser.add_argument("--early-stopping", type=int, metavar="N", help="boosting: stop after N rounds without a gain")
-    parser.add_argument("--seed", type=int, default=0, help="seed (%(default)s)")
+    parser.add_argument("--seed", type=seed, default=0, help="seed (%(default)s)")
     parser.add_argument(
         "--jobs", type=int, default=None, metavar="N", help="threads of the trees; by default all cores"
     )
@@ -143,6 +143,8 @@ def _check_target(out: str, family: str) -> None:
     if out == "-":
         return
     folder = Path(out).absolute().parent
+    if Path(out).is_dir():
+        raise UsageError(f"cannot save to {out}: it is a folder; give a file in it")
     if not (folder.is_dir() and os.access(folder, os.W_OK)):
         raise UsageError(f"cannot save to {out}: there is no folder {folder}, or it cannot be written to")
     with checking_arguments():

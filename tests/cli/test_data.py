@@ -191,6 +191,22 @@ def test_scattered_queries_need_sort(tmp_path, capsys):
     assert "--drop and --categorical name columns of CSV" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("qid,label,x\n", "a.csv: there are no documents"),
+        ("qid;label;x\n1;0;2\n", "a.csv: the frame has no column 'qid'; its columns are qid;label;x"),
+    ],
+)
+def test_tables_that_are_none(tmp_path, capsys, text, message):
+    (tmp_path / "a.csv").write_text(text)
+    assert main(["data", "describe", str(tmp_path / "a.csv")]) == 1
+    assert message in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["data", "sample", "--seed", "-1"])
+    assert "a seed is a whole number of at least 0, got '-1'" in capsys.readouterr().err
+
+
 def test_a_reader_that_goes_away_is_no_error(tmp_path):
     rng = np.random.default_rng(0)
     data = RankingData(rng.random((20_000, 5)), np.zeros(20_000), np.arange(20_000) // 10)

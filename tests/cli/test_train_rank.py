@@ -249,6 +249,8 @@ def test_what_only_the_training_can_tell_ends_with_1(files, tmp_path, capsys):
 
 
 def test_bad_files(files, tmp_path, capsys):
+    assert main(["train", files[0], "-o", str(tmp_path)]) == 2
+    assert "it is a folder; give a file in it" in capsys.readouterr().err
     assert main(["train", files[0], "-o", str(tmp_path / "no" / "model.txt")]) == 2
     assert "no folder" in capsys.readouterr().err
     (tmp_path / "junk.npz").write_bytes(b"PK\x03\x04 not a model")
