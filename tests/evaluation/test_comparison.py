@@ -22,6 +22,7 @@ from boostlist import LinearRanker
 from boostlist.datasets import Fold, RankingData, make_ranking, write_letor
 from boostlist.evaluation.comparison import Comparison, make_plan
 from boostlist.evaluation.lineup import contenders
+from boostlist.evaluation.search import check_search
 from boostlist.evaluation.sources import make_source
 from boostlist.evaluation.summary import summarize
 from boostlist.evaluation.training import Failure, Trainer, features
@@ -401,6 +402,13 @@ def test_a_plan_has_what_was_asked_for(data):
     plan = make_plan(data, {"first": lambda X: X[:, 0]}, **PLAN | asked)
     assert {name: getattr(plan, name) for name in asked} == asked
     assert (plan.select, plan.metrics) == ("map", ("map",))
+
+
+def test_a_search_by_optuna_needs_optuna(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    check_search("random")
+    with pytest.raises(ImportError, match="optuna"):
+        check_search("optuna")
 
 
 def test_catboost_has_a_grid_of_its_own():

@@ -240,6 +240,7 @@ def test_markdown_and_json(outcome):
     summary = summarize(outcome)
     table = tables.as_markdown(summary).split("\n\n")[0].splitlines()
     assert len({line.count("|") for line in table}) == 1
+    assert table[1].startswith("| --: | --- | --: | --: |")
     assert table[2].startswith("| 1 | **lightgbm:cs_listmle** |")
     found = json.loads(tables.as_json(summary))
     assert [model["model"] for model in found["models"]] == [entry.name for entry in summary.entries]
