@@ -14,11 +14,11 @@ import os
 import threading
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, update_wrapper
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -32,6 +32,8 @@ from boostlist.checks import check_whole
 _MIN_DOCUMENTS = 8_192
 # More ranges than threads, so that a range of long lists does not leave the other threads idle.
 _RANGES_PER_THREAD = 4
+# Rows of a long list that are worked on at a time.
+_BLOCK = 8_192
 
 _T = TypeVar("_T")
 
@@ -97,10 +99,42 @@ def vectorized(function: Callable[..., Any]) -> Callable[..., Any]:
     return compiled(function, fastmath=frozenset({"reassoc", "contract", "nsz"}))
 
 
+def fused(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a loop in which a product may be rounded together with the sum that it goes into."""
+    return compiled(function, fastmath=frozenset({"contract"}))
+
+
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """Copy a small function into the loops that call it: it is compiled with them, and never by itself."""
     result: Callable[..., Any] = njit(nogil=True, error_model="numpy", inline="always")(function)
     return result
+
+
+class Steps:
+    """A function that compiled code calls as a compiled loop, while Python calls it as it is.
+
+    Steps of it that are made for Python (`each`) run on all threads.
+    """
+
+    def __init__(self, function: Callable[..., Any], loop: Any) -> None:
+        update_wrapper(self, function)
+        self._function = function
+        self._loop = loop  # which the type does not keep alive
+        self._numba_type_ = loop._numba_type_
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the function itself."""
+        return self._function(*args)
+
+
+def in_loops(loop: Callable[..., Any]) -> Callable[[Callable[..., Any]], Steps]:
+    """Let compiled code that names a function of Python call a compiled loop instead."""
+    return lambda function: Steps(function, loop)
+
+
+def stepwise(function: Callable[..., Any]) -> Steps:
+    """Compile a function for loops that call it, and let Python go through it step by step."""
+    return Steps(function, compiled(function))
 
 
 @compiled
@@ -200,6 +234,23 @@ def over_queries(loop: Callable[..., None], start: IntArray, *args: Any) -> None
     pool = _executor(threads)
     futures = [pool.submit(loop, lo, hi, *args) for lo, hi in bounds]
     for future in futures:
+        future.result()
+
+
+def blocks(rows: int) -> list[slice]:
+    """Cut the rows of one list into blocks, which depend on their number alone."""
+    return [slice(low, min(low + _BLOCK, rows)) for low in range(0, rows, _BLOCK)]
+
+
+def each(step: Callable[[int, _T], None], items: Sequence[_T]) -> None:
+    """Call ``step(k, items[k])`` for each k, on all threads."""
+    threads = get_threads()
+    if threads == 1 or len(items) < 2:
+        for k, item in enumerate(items):
+            step(k, item)
+        return
+    pool = _executor(threads)
+    for future in [pool.submit(step, k, item) for k, item in enumerate(items)]:
         future.result()
 
 

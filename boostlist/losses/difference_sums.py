@@ -39,10 +39,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from boostlist.arrays import frozen
-from boostlist.parallel import compiled, vectorized
+from boostlist.parallel import blocks, compiled, each, fused, in_loops, stepwise, vectorized
 
 if TYPE_CHECKING:
-    from boostlist._typing import FloatArray
+    from boostlist._typing import FloatArray, IntArray
 
 TOLERANCE = 1e-12
 """Error of a sum, relative to sum |w| x max |K|."""
@@ -52,8 +52,8 @@ VALUES, SLOPES, CURVATURES = range(3)
 
 # More boxes than this are not laid out: an array of this length is cleared for every list.
 _MAX_BOXES = 1 << 20
-# Measured times in ns: of a call, a document, a translation from box to box, and the step of a box to another grade.
-_CALL, _DOCUMENT, _TRANSLATION, _STEP = 4_000, 30, 14, 60
+# Measured times in ns: of a call, a document and a translation from box to box.
+_CALL, _DOCUMENT, _TRANSLATION = 4_000, 30, 14
 
 
 class Profile(NamedTuple):
@@ -70,12 +70,15 @@ class Profile(NamedTuple):
     tail
         What the function f is out of reach: ``tail[f, 0] + tail[f, 2] |u|`` for u < 0, ``tail[f, 1] + tail[f, 2] u``
         for u > 0.
+    c
+        That of E, E' and E''; nan for other functions.
     """
 
     half: float
     reach: int
     matrix: FloatArray
     tail: FloatArray
+    c: float = math.nan
 
 
 @lru_cache(maxsize=64)
@@ -90,7 +93,7 @@ def profile(c: float, tolerance: float = TOLERANCE) -> Profile:
         return [value, slope, 2 * r * (c * (1 + r * r) + 2 * r) / whole**2]
 
     tail = [[0.0, 0.0, 1.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
-    return expand(functions, tail, math.pi - math.acos(c), math.log(8 / tolerance), tolerance)
+    return expand(functions, tail, math.pi - math.acos(c), math.log(8 / tolerance), tolerance)._replace(c=c)
 
 
 def expand(
@@ -148,9 +151,8 @@ def lay_out(x, half, box, t):  # type: ignore[no-untyped-def]
     return number
 
 
-@compiled
-def add_moments(box, t, w, moments):  # type: ignore[no-untyped-def]
-    """Add w_i T_k(t_i) to the moments of the box of i."""
+@fused
+def _add_moments(box, t, w, moments):  # type: ignore[no-untyped-def]
     p = moments.shape[1]
     for i in range(box.size):
         row = moments[box[i]]
@@ -163,19 +165,38 @@ def add_moments(box, t, w, moments):  # type: ignore[no-untyped-def]
             row[k] += now
 
 
-@compiled
-def evaluate(box, t, coefficients, out):  # type: ignore[no-untyped-def]
-    """Add sum_k coefficients[f, box of i, k] T_k(t_i) to out[f, i]."""
+@in_loops(_add_moments)
+def add_moments(box: IntArray, t: FloatArray, w: FloatArray, moments: FloatArray) -> None:
+    """Add w_i T_k(t_i) to the moments of the box of i."""
+    cut = blocks(box.size)
+    parts = np.zeros((len(cut), *moments.shape))
+    each(lambda k, rows: _add_moments(box[rows], t[rows], w[rows], parts[k]), cut)
+    moments += parts.sum(0)
+
+
+@fused
+def _evaluate(box, t, coefficients, scale, out):  # type: ignore[no-untyped-def]
     p = coefficients.shape[2]
-    for f in range(coefficients.shape[0]):
-        for i in range(box.size):
+    for i in range(box.size):
+        # Clenshaw's recurrence in s = T_2(t), for even and odd k apart: T_2k(t) = T_k(s), T_2k+1(t) = t V_k(s).
+        s = 2 * t[i] * t[i] - 1
+        twice = 2 * s
+        for f in range(coefficients.shape[0]):
             row = coefficients[f, box[i]]
-            # Clenshaw's recurrence
-            twice = 2 * t[i]
-            after, now = 0.0, row[p - 1]
-            for k in range(p - 2, 0, -1):
-                after, now = now, row[k] + twice * now - after
-            out[f, i] += row[0] + t[i] * now - after
+            even_after, even = 0.0, row[p - 2]
+            odd_after, odd = 0.0, row[p - 1]
+            for k in range(p - 4, 0, -2):
+                even_after, even = even, twice * even + (row[k] - even_after)
+                odd_after, odd = odd, twice * odd + (row[k + 1] - odd_after)
+            even = s * even + (row[0] - even_after)
+            odd = twice * odd + (row[1] - odd_after) - odd
+            out[i, f] += scale[i] * (even + t[i] * odd)
+
+
+@in_loops(_evaluate)
+def evaluate(box: IntArray, t: FloatArray, coefficients: FloatArray, scale: FloatArray, out: FloatArray) -> None:
+    """Add scale_i sum_k coefficients[f, box of i, k] T_k(t_i) to out[i, f]."""
+    each(lambda _, rows: _evaluate(box[rows], t[rows], coefficients, scale[rows], out[rows]), blocks(box.size))
 
 
 @vectorized
@@ -228,9 +249,9 @@ def translate(number, wanted, moments, half, reach, matrix, tail, coefficients):
             coefficients[f, a, 1] += tail[f, 2] * lead * half
 
 
-@compiled
+@stepwise
 def row_sums(layout, sources, w, targets, profile, first, last, out):  # type: ignore[no-untyped-def]
-    """Fill out[f - first, i] with sum_j w_j K_f(x_i - x_j) for the documents i of a slice, j running over another.
+    """Fill out[i, f - first] with sum_j w_j K_f(x_i - x_j) for the documents i of a slice, j running over another.
 
     layout is (box, t, number) of `lay_out`; first <= f <= last are the functions asked for.
     """
@@ -239,127 +260,36 @@ def row_sums(layout, sources, w, targets, profile, first, last, out):  # type: i
     moments, wanted = np.zeros((number.size, matrix.shape[2])), np.zeros(number.size, np.bool_)
     coefficients = np.empty((matrix.shape[0], number.size, matrix.shape[2]))
     add_moments(box[sources], t[sources], w[sources], moments)
-    for i in range(targets.start, targets.stop):
-        wanted[box[i]] = True
+    wanted[box[targets]] = True
     translate(number, wanted, moments, profile.half, profile.reach, matrix, tail, coefficients)
-    out[:, targets] = 0.0
-    evaluate(box[targets], t[targets], coefficients, out[:, targets])
+    out[targets] = 0.0
+    evaluate(box[targets], t[targets], coefficients, np.ones(targets.stop - targets.start), out[targets])
 
 
-@compiled
+@stepwise
 def all_sums(pair, x, w, profile, first, last, out):  # type: ignore[no-untyped-def]
-    """Fill out[f - first, i] with sum_j w_j K_f(x_i - x_j) over all documents, i itself included, and return True.
+    """Fill out[i, f - first] with sum_j w_j K_f(x_i - x_j) over all documents, i itself included, and return True.
 
     Returns False, having done nothing, where a double loop is cheaper, in which n^2 pairs take `pair` ns each.
     """
     n = x.size
     box, t = np.empty(n, np.int64), np.empty(n)
     number = lay_out(x, profile.half, box, t)
-    if not pays(pair, n, number.size, 1, last + 1 - first, profile.reach):
+    if pair * n * n < sum_time(n, number.size, profile.reach, last + 1 - first, 1):
         return False
     row_sums((box, t, number), slice(0, n), w, slice(0, n), profile, first, last, out)
     return True
 
 
 @compiled
-def pays(pair, n, boxes, grades, functions, reach):  # type: ignore[no-untyped-def]
-    """Whether sums over boxes take less time than a double loop in which n^2 pairs take `pair` ns each."""
+def translation_time(targets, boxes, reach, functions):  # type: ignore[no-untyped-def]
+    """Return what it takes to translate the moments of all boxes to some, in ns."""
+    return _TRANSLATION * targets * min(boxes, 2 * reach + 1) * functions
+
+
+@compiled
+def sum_time(n, boxes, reach, functions, rounds):  # type: ignore[no-untyped-def]
+    """Return what sums over boxes take, in ns, if moments are translated so many rounds; infinite without boxes."""
     if boxes == 0:
-        return False
-    translations = min(n, boxes * grades) * min(boxes, 2 * reach + 1) * functions
-    sweeps = 1 if grades == 1 else 2
-    time = _CALL + n * _DOCUMENT + sweeps * (_TRANSLATION * translations + _STEP * grades * boxes)
-    return pair * n * n > time
-
-
-@vectorized
-def _step(m, dA, dB):  # type: ignore[no-untyped-def]
-    """Move the moments about a grade to one whose A and B are dA and dB away."""
-    m00, m10, m01, m11 = m[0], m[1], m[2], m[3]
-    for k in range(m00.size):
-        m11[k] += dA * m01[k] + dB * (m10[k] + dA * m00[k])
-        m10[k] += dA * m00[k]
-        m01[k] += dB * m00[k]
-
-
-@vectorized
-def _absorb(m, first, alpha, beta, own):  # type: ignore[no-untyped-def]
-    """Add a grade's own moments of a box, whose place is `first`, and clear them."""
-    for k in range(own.size):
-        x = own[k]
-        m[0, first + k] += x
-        m[1, first + k] += alpha * x
-        m[2, first + k] += beta * x
-        m[3, first + k] += alpha * beta * x
-        own[k] = 0.0
-
-
-@compiled
-def _sweep(box, t, w, number, bounds, V, up, profile, matrix, tail, out, totals):  # type: ignore[no-untyped-def]
-    """Add the sums over all lower grades, going up, or over all higher grades, going down.
-
-    The moments are about the current grade g as in `pairwise_loops`: of the weights 1, alpha + |A_g - A_j|,
-    beta + |B_g - B_j| and their product. Fills in totals[g], the sum of V w.
-    """
-    boxes, p, grades = number.size, matrix.shape[2], bounds.size - 1
-    m, own = np.zeros((4, boxes * p)), np.zeros((boxes, p))
-    moments, coefficients = m[3].reshape((boxes, p)), np.empty((matrix.shape[0], boxes, p))
-    wanted = np.zeros(boxes, np.bool_)
-    for step in range(grades):
-        g = step if up else grades - 1 - step
-        rows = slice(bounds[g], bounds[g + 1])
-        for i in range(rows.start, rows.stop):
-            wanted[box[i]] = True
-        totals[g] = 0.0
-        if step > 0:
-            last = g - 1 if up else g + 1
-            _step(m, abs(V.A[g] - V.A[last]), abs(V.B[g] - V.B[last]))
-            for b in range(boxes):
-                totals[g] += moments[b, 0]
-            translate(number, wanted, moments, profile.half, profile.reach, matrix, tail, coefficients)
-            evaluate(box[rows], t[rows], coefficients, out[:, rows])
-        add_moments(box[rows], t[rows], w[rows], own)
-        for b in range(boxes):
-            if wanted[b]:
-                _absorb(m, b * p, V.alpha, V.beta, own[b])
-                wanted[b] = False
-
-
-class GradedSums(NamedTuple):
-    """What `graded_sums` fills in.
-
-    Attributes
-    ----------
-    below, above
-        ``below[f, i]``: the sum over lower grades; ``above[f, i]`` over higher ones. Where both are one array, it holds
-        the sum over all other grades.
-    total_below, total_above
-        The same sums by grade for K = 1.
-    """
-
-    below: FloatArray
-    above: FloatArray
-    total_below: FloatArray
-    total_above: FloatArray
-
-
-@compiled
-def graded_sums(pair, x, w, bounds, V, profile, first, last, sums):  # type: ignore[no-untyped-def]
-    """Fill in the sums of |V_ij| w_j K_f(x_i - x_j) over documents of lower and of higher grades, and return True.
-
-    Documents are in ascending order of grade, bounds[g] <= i < bounds[g + 1] being those of grade g; V holds the
-    factors of V_ij = (alpha + |A_i - A_j|)(beta + |B_i - B_j|) by grade. Returns False, having done nothing, where a
-    double loop is cheaper, in which n^2 pairs take `pair` ns each.
-    """
-    n, grades, functions = x.size, bounds.size - 1, last + 1 - first
-    box, t = np.empty(n, np.int64), np.empty(n)
-    number = lay_out(x, profile.half, box, t)
-    if not pays(pair, n, number.size, grades, functions, profile.reach):
-        return False
-    matrix, tail = profile.matrix[first : last + 1], profile.tail[first : last + 1]
-    sums.below[:functions, :n] = 0.0
-    sums.above[:functions, :n] = 0.0
-    for up in (True, False):
-        out, totals = (sums.below, sums.total_below) if up else (sums.above, sums.total_above)
-        _sweep(box, t, w, number, bounds, V, up, profile, matrix, tail, out, totals)
-    return True
+        return np.inf
+    return _CALL + n * _DOCUMENT + translation_time(min(n, boxes * rounds), boxes, reach, functions)

@@ -28,11 +28,12 @@ from boostlist.losses.difference_sums import (
     Profile,
     expand,
     lay_out,
-    pays,
     profile,
     row_sums,
+    sum_time,
 )
-from boostlist.losses.long_lists import in_order
+from boostlist.losses.long_lists import in_order, last_zero
+from boostlist.losses.shared_loops import scatter
 from boostlist.parallel import compiled
 
 if TYPE_CHECKING:
@@ -105,50 +106,41 @@ def soft_err(lists, f, need, out, tables, done):  # type: ignore[no-untyped-def]
         n = x.size
         box, t = np.empty(n, np.int64), np.empty(n)
         number = lay_out(x, stop.half, box, t)
-        if not pays(_PAIR, n, number.size, grades, 3, stop.reach):
+        if _PAIR * n * n < sum_time(n, number.size, stop.reach, 3, 2 * grades):
             continue
         layout, whole = (box, t, number), slice(0, n)
-        bare = 0  # documents without a gain come first
-        for g in range(bounds.size - 1):
-            bare = bounds[g + 1] if tables.which[levels.start[q] + g] < 0 else bare
-        gained_rows = slice(bare, n)
+        own_levels = slice(levels.start[q], levels.start[q + 1])
+        which, R = tables.which[own_levels], tables.tables.R[own_levels]
+        gained = slice(last_zero(R, bounds), n)  # documents without a gain come first
         # Sums over all: E', E'', then E'' with t; over the grades: F and Y, then Y(-u) with T.
-        soft, part, T, t_h = np.zeros((2, n)), np.zeros((2, n)), np.zeros(n), np.zeros(n)
-        going_on, own, other = np.zeros(n), np.zeros(n), np.zeros(n)
-        row_sums(layout, whole, np.ones(n), whole, tables.soft, SLOPES, CURVATURES, soft)
-        for g in range(bounds.size - 1):
-            r = tables.which[levels.start[q] + g]
+        soft, part, single = np.empty((n, 2)), np.empty((n, 2)), np.empty((n, 1))
+        going_on, own, T, one = np.zeros(n), np.zeros(n), np.zeros(n), np.ones(n)
+        row_sums(layout, whole, one, whole, tables.soft, SLOPES, CURVATURES, soft)
+        for g in range(which.size):
+            r = which[g]
             if r >= 0:
                 rows = slice(bounds[g], bounds[g + 1])
-                row_sums(layout, rows, np.ones(n), gained_rows, stop, 3 * r, 3 * r + 1, part)
-                part[0, rows] -= tables.F0[r]
-                part[1, rows] -= tables.Y0[r]
-                for i in range(bare, n):
-                    going_on[i] += part[0, i]
-                    own[i] += part[1, i]
-        gained = 0.0
-        for g in range(bounds.size - 1):
-            R = tables.tables.R[levels.start[q] + g]
-            for i in range(bounds[g], bounds[g + 1]):
-                h = 0.5 * (n + 1 - soft[0, i])
-                T[i] = R / h * np.exp(going_on[i])
-                t_h[i] = T[i] / h
-                gained += T[i]
-                own[i] = t_h[i] * 0.5 * (soft[1, i] - 0.5) + T[i] * own[i]
-        row_sums(layout, whole, t_h, whole, tables.soft, CURVATURES, CURVATURES, soft[:1])
-        for i in range(n):
-            other[i] = 0.5 * (soft[0, i] - 0.5 * t_h[i])
-        for g in range(bounds.size - 1):
-            r = tables.which[levels.start[q] + g]
+                T[rows] = R[g]
+                row_sums(layout, rows, one, gained, stop, 3 * r, 3 * r + 1, part)
+                part[rows, 0] -= tables.F0[r]
+                part[rows, 1] -= tables.Y0[r]
+                going_on[gained] += part[gained, 0]
+                own[gained] += part[gained, 1]
+        h = 0.5 * (n + 1 - soft[:, 0])
+        T *= np.exp(going_on) / h
+        t_h = T / h
+        own = t_h * 0.5 * (soft[:, 1] - 0.5) + T * own
+        row_sums(layout, whole, t_h, whole, tables.soft, CURVATURES, CURVATURES, single)
+        other = 0.5 * (single[:, 0] - 0.5 * t_h)
+        for g in range(which.size):
+            r = which[g]
             if r >= 0:
                 rows = slice(bounds[g], bounds[g + 1])
-                row_sums(layout, whole, T, rows, stop, 3 * r + 2, 3 * r + 2, part[:1])
-                for i in range(rows.start, rows.stop):
-                    other[i] += part[0, i] - T[i] * tables.Y0[r]
+                row_sums(layout, whole, T, rows, stop, 3 * r + 2, 3 * r + 2, single)
+                other[rows] += single[rows, 0] - T[rows] * tables.Y0[r]
         factor = lists.weight[q] / tau
-        for i in range(n):
-            row = lists.start[q] + order[i]
-            out.gradient[row] = factor * (other[i] - own[i])
-            out.diag[row] = 2 * factor / tau * max(other[i] + own[i], 0.0)
-        out.value[q] = 1 - gained
+        query = slice(lists.start[q], lists.start[q + 1])
+        scatter(other - own, factor, order, out.gradient[query])
+        scatter(np.maximum(other + own, 0.0), 2 * factor / tau, order, out.diag[query])
+        out.value[q] = 1 - np.sum(T)
         done[q] = True

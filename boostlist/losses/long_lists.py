@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from boostlist.losses.base import VALUE
-from boostlist.losses.difference_sums import CURVATURES, SLOPES, VALUES, GradedSums, all_sums, graded_sums
-from boostlist.losses.shared_loops import gather
+from boostlist.losses.difference_sums import CURVATURES, SLOPES, VALUES, all_sums
+from boostlist.losses.graded_sums import graded_sums
+from boostlist.losses.shared_loops import gather, pair_sums, scatter
 from boostlist.losses.weights import Factors
 from boostlist.parallel import compiled
 
@@ -65,6 +66,16 @@ def in_order(q, lists, f, gamma, levels):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def last_zero(values, bounds):  # type: ignore[no-untyped-def]
+    """Return how many documents there are up to the last grade whose value is 0."""
+    documents = 0
+    for g in range(bounds.size - 1):
+        if values[g] == 0:
+            documents = bounds[g + 1]
+    return documents
+
+
+@compiled
 def _factors(q, V, levels):  # type: ignore[no-untyped-def]
     """Return the factors of V for the grades of one query."""
     own = slice(levels.start[q], levels.start[q + 1])
@@ -76,7 +87,7 @@ def _write(q, lists, need, out, tables, factor, x, order, bounds, sums, below, a
     """Write the outputs from the sums over pairs, each counted from both sides, and the totals of weights by grade."""
     rows = slice(lists.start[q], lists.start[q + 1])
     gradient, diag = out.gradient[rows], out.diag[rows]
-    slopes, curvatures = sums[sums.shape[0] - 2], sums[sums.shape[0] - 1]
+    slopes, curvatures = sums.shape[1] - 2, sums.shape[1] - 1
     gamma, kappa = tables.gamma[q], factor * tables.kappa[q]
     scale = lists.weight[q] * kappa * gamma
     potential = 0.0
@@ -84,10 +95,10 @@ def _write(q, lists, need, out, tables, factor, x, order, bounds, sums, below, a
         lead = below[g] - above[g]
         potential += tables.constant * below[g] * (bounds[g + 1] - bounds[g])
         for i in range(bounds[g], bounds[g + 1]):
-            gradient[order[i]] = scale * (slopes[i] - lead)
-            diag[order[i]] = scale * gamma * curvatures[i]
+            gradient[order[i]] = scale * (sums[i, slopes] - lead)
+            diag[order[i]] = scale * gamma * sums[i, curvatures]
             if need & VALUE:
-                potential += 0.5 * sums[0, i] - lead * (x[i] - x[0])
+                potential += 0.5 * sums[i, 0] - lead * (x[i] - x[0])
     out.value[q] = kappa * potential
 
 
@@ -97,11 +108,12 @@ def graded_pairs(lists, f, need, out, tables, done):  # type: ignore[no-untyped-
     first = VALUES if need & VALUE else SLOPES
     for q in lists.query:
         x, order, bounds = in_order(q, lists, f, tables.gamma[q], tables.levels)
-        pairs, totals = np.empty((CURVATURES + 1 - first, x.size)), np.empty((2, bounds.size - 1))
-        sums = GradedSums(pairs, pairs, totals[0], totals[1])
-        V = _factors(q, tables.V, tables.levels)
-        if graded_sums(tables.pair, x, np.ones(x.size), bounds, V, tables.profile, first, CURVATURES, sums):
-            _write(q, lists, need, out, tables, 1.0, x, order, bounds, pairs, totals[0], totals[1])
+        sums, V = np.zeros((x.size, CURVATURES + 1 - first)), _factors(q, tables.V, tables.levels)
+        if graded_sums(tables.pair, x, np.ones(x.size), bounds, V, tables.profile, first, CURVATURES, sums, sums):
+            sizes = (bounds[1:] - bounds[:-1]).astype(np.float64)
+            below, above = np.empty_like(sizes), np.empty_like(sizes)
+            pair_sums(0, sizes.size, V, sizes, sizes, below, above)
+            _write(q, lists, need, out, tables, 1.0, x, order, bounds, sums, below, above)
             done[q] = True
 
 
@@ -112,23 +124,15 @@ def graded_pairs_hessp(lists, f, v, out, tables, done):  # type: ignore[no-untyp
         x, order, bounds = in_order(q, lists, f, tables.gamma[q], tables.levels)
         direction, _, _ = in_order(q, lists, v, 1.0, tables.levels)
         direction -= direction[0]  # constants drop out
-        weight, product = np.ones(x.size), np.zeros(x.size)
-        pairs, totals = np.empty((1, x.size)), np.empty((2, bounds.size - 1))
-        sums = GradedSums(pairs, pairs, totals[0], totals[1])
-        V = _factors(q, tables.V, tables.levels)
+        weight, product, V = np.ones(x.size), np.zeros(x.size), _factors(q, tables.V, tables.levels)
         for turn in range(2):
-            if not graded_sums(tables.pair, x, weight, bounds, V, tables.profile, CURVATURES, CURVATURES, sums):
+            sums = np.zeros((x.size, 1))
+            if not graded_sums(tables.pair, x, weight, bounds, V, tables.profile, CURVATURES, CURVATURES, sums, sums):
                 break
-            product += -pairs[0] if turn else direction * pairs[0]
+            product += -sums[:, 0] if turn else direction * sums[:, 0]
             weight, done[q] = direction, turn == 1
-        _write_product(q, lists, out, tables, 1.0, order, product)
-
-
-@compiled
-def _write_product(q, lists, out, tables, factor, order, product):  # type: ignore[no-untyped-def]
-    scale = factor * lists.weight[q] * tables.kappa[q] * tables.gamma[q] ** 2
-    for i in range(order.size):
-        out[lists.start[q] + order[i]] = scale * product[i]
+        scale = lists.weight[q] * tables.kappa[q] * tables.gamma[q] ** 2
+        scatter(product, scale, order, out[lists.start[q] : lists.start[q + 1]])
 
 
 @compiled
@@ -137,36 +141,18 @@ def all_pairs(lists, f, need, out, tables, done):  # type: ignore[no-untyped-def
     first = VALUES if need & VALUE else SLOPES
     for q in lists.query:
         x, order, bounds = in_order(q, lists, f, tables.gamma[q], tables.levels)
-        n, grades = x.size, bounds.size - 1
-        sums, totals = np.empty((CURVATURES + 1 - first, n)), np.empty((2, grades))
+        n = x.size
+        sums = np.empty((n, CURVATURES + 1 - first))
         if all_sums(tables.pair, x, np.ones(n), tables.profile, first, CURVATURES, sums):
             # The sums hold each document with itself, where E' is 0.
-            sums[CURVATURES - first] -= tables.E2
+            sums[:, CURVATURES - first] -= tables.E2
             if need & VALUE:
-                sums[0] -= tables.E0
-            for g in range(grades):
-                totals[0, g] = bounds[g]
-                totals[1, g] = n - bounds[g + 1]
-            _write(
-                q,
-                lists,
-                need,
-                out,
-                tables,
-                tables.V.alpha * tables.V.beta,
-                x,
-                order,
-                bounds,
-                sums,
-                totals[0],
-                totals[1],
-            )
+                sums[:, 0] -= tables.E0
+            V = tables.V.alpha * tables.V.beta
+            _write(q, lists, need, out, tables, V, x, order, bounds, sums, bounds[:-1] * 1.0, n - bounds[1:] * 1.0)
             if need & VALUE:
-                # The constants of tied pairs
-                for g in range(grades):
-                    size = bounds[g + 1] - bounds[g]
-                    tied = 0.5 * size * (size - 1) * tables.V.alpha * tables.V.beta
-                    out.value[q] += tables.kappa[q] * tables.constant * tied
+                sizes = bounds[1:] - bounds[:-1]
+                out.value[q] += tables.kappa[q] * tables.constant * V * 0.5 * np.sum(sizes * (sizes - 1))  # tied pairs
             done[q] = True
 
 
@@ -177,10 +163,11 @@ def all_pairs_hessp(lists, f, v, out, tables, done):  # type: ignore[no-untyped-
         x, order, _ = in_order(q, lists, f, tables.gamma[q], tables.levels)
         direction, _, _ = in_order(q, lists, v, 1.0, tables.levels)
         direction -= direction[0]  # constants drop out
-        weight, product, sums = np.ones(x.size), np.zeros(x.size), np.empty((1, x.size))
+        weight, product, sums = np.ones(x.size), np.zeros(x.size), np.empty((x.size, 1))
         for turn in range(2):
             if not all_sums(tables.pair, x, weight, tables.profile, CURVATURES, CURVATURES, sums):
                 break
-            product += -sums[0] if turn else direction * sums[0]
+            product += -sums[:, 0] if turn else direction * sums[:, 0]
             weight, done[q] = direction, turn == 1
-        _write_product(q, lists, out, tables, tables.V.alpha * tables.V.beta, order, product)
+        scale = lists.weight[q] * tables.kappa[q] * tables.gamma[q] ** 2 * tables.V.alpha * tables.V.beta
+        scatter(product, scale, order, out[lists.start[q] : lists.start[q + 1]])

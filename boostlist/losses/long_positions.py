@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from boostlist.losses.difference_sums import CURVATURES, SLOPES, GradedSums, graded_sums, lay_out, pays, row_sums
-from boostlist.losses.long_lists import in_order
+from boostlist.losses.difference_sums import CURVATURES, SLOPES, lay_out, row_sums, sum_time
+from boostlist.losses.graded_sums import graded_sums
+from boostlist.losses.long_lists import in_order, last_zero
+from boostlist.losses.shared_loops import gather, scatter
 from boostlist.losses.smoothed_loops import position_terms
 from boostlist.losses.weights import Factors
-from boostlist.parallel import compiled
+from boostlist.parallel import compiled, stepwise
 
 if TYPE_CHECKING:
     from boostlist.losses.difference_sums import Profile
@@ -58,29 +60,56 @@ def _group(c):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def _bound(order, bounds, c, others, sums, out):  # type: ignore[no-untyped-def]
+    """Fill out with what `_differences` promises, from sums of w_kj and of w_kj c_j over lower and higher groups."""
+    for g in range(bounds.size - 1):
+        own = c[bounds[g] : bounds[g + 1]]
+        low, high = np.min(own), np.max(own)
+        for i in range(bounds[g], bounds[g + 1]):
+            k = order[i]
+            between = 0.5 * (c[i] * (sums[0, i] - sums[1, i]) - (sums[2, i] - sums[3, i]))
+            within = others[k] - 0.5 * (sums[0, i] + sums[1, i])
+            out[k] = max(between, 0.0) + max(within, 0.0) * max(c[i] - low, high - c[i])
+
+
+@stepwise
 def _differences(x, c, others, profile, out):  # type: ignore[no-untyped-def]
     """Fill out with a bound on sum_j w_kj |c_j - c_k|, exact but for pairs within a group; others is sum_j w_kj."""
     n = x.size
     order, bounds = _group(c)
-    groups = bounds.size - 1
-    y, weight, sums = np.empty(n), np.ones((2, n)), np.empty((4, 1, n))
-    for i in range(n):
-        y[i] = x[order[i]]
-        weight[1, i] = c[order[i]]
-    V = Factors(1.0, 1.0, np.zeros(groups), np.zeros(groups))
+    y, weight, sums = np.empty(n), np.ones((2, n)), np.zeros((4, n, 1))
+    gather(x, order, y)
+    gather(c, order, weight[1])
+    zero = np.zeros(bounds.size - 1)
+    V = Factors(1.0, 1.0, zero, zero)
     for turn in range(2):
-        totals = np.empty((2, groups))
-        pair = GradedSums(sums[2 * turn], sums[2 * turn + 1], totals[0], totals[1])
-        graded_sums(np.inf, y, weight[turn], bounds, V, profile, CURVATURES, CURVATURES, pair)
-    below, above, below_c, above_c = sums[0, 0], sums[1, 0], sums[2, 0], sums[3, 0]
-    for g in range(groups):
-        own = weight[1, bounds[g] : bounds[g + 1]]
-        low, high = np.min(own), np.max(own)
-        for i in range(bounds[g], bounds[g + 1]):
-            k, ck = order[i], weight[1, i]
-            between = 0.5 * (ck * (below[i] - above[i]) - (below_c[i] - above_c[i]))
-            within = others[k] - 0.5 * (below[i] + above[i])
-            out[k] = max(between, 0.0) + max(within, 0.0) * max(ck - low, high - ck)
+        below, above = sums[2 * turn], sums[2 * turn + 1]
+        graded_sums(np.inf, y, weight[turn], bounds, V, profile, CURVATURES, CURVATURES, below, above)
+    _bound(order, bounds, weight[1], others, sums[:, :, 0], out)
+
+
+@compiled
+def _positions(sums, c, S, e):  # type: ignore[no-untyped-def]
+    """Fill c with h, and S and e with sum_j w_kj. The sums hold each document with itself: E'(0) = 0, E''(0) = 1/2."""
+    n, bare = c.size, c.size - sums.shape[0]
+    for i in range(bare, n):
+        c[i] = 0.5 * (n + 1 - sums[i - bare, 0])
+        S[i] = e[i] = 0.5 * (sums[i - bare, 1] - 0.5)
+
+
+@compiled
+def _around(sums, w, S, sign, around, out):  # type: ignore[no-untyped-def]
+    """Fill around_k = sum_j w_kj w_j and out_k = around_k +- w_k sum_j w_kj."""
+    for i in range(w.size):
+        around[i] = 0.5 * (sums[i, 0] - 0.5 * w[i])
+        out[i] = around[i] + sign * w[i] * S[i]
+
+
+@compiled
+def _bare_pairs(c, S, among, apart):  # type: ignore[no-untyped-def]
+    """Add to apart what documents of positive gain differ by from bare ones."""
+    for i in range(c.size):
+        apart[i] += max(S[i] - among[i], 0.0) * c[i]
 
 
 @compiled
@@ -93,40 +122,30 @@ def soft_positions(lists, f, need, out, tables, done):  # type: ignore[no-untype
         n = x.size
         box, t = np.empty(n, np.int64), np.empty(n)
         number = lay_out(x, profile.half, box, t)
-        if not pays(tables.pair, n, number.size, 1, 2, profile.reach):
+        if tables.pair * n * n < sum_time(n, number.size, profile.reach, 2, 1):
             continue
-        bare = 0  # documents without a gain come first; they have c = e = 0, and their positions do not matter
-        for g in range(bounds.size - 1):
-            bare = bounds[g + 1] if positions.a[levels.start[q] + g] == 0 else bare
-        layout, whole, gained = (box, t, number), slice(0, n), slice(bare, n)
-        sums, one, pull, bend = np.empty((2, n)), np.ones(n), np.empty(n), np.zeros(n)
-        c, e, S, apart = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
-        # The sums over all documents hold each with itself: E'(0) = 0, E''(0) = 1/2.
+        # Documents without a gain come first; they have c = e = 0, and their positions do not matter.
+        gained = slice(last_zero(positions.a[levels.start[q] : levels.start[q + 1]], bounds), n)
+        layout, whole = (box, t, number), slice(0, n)
+        sums, single, one, among = np.empty((n, 2)), np.empty((n, 1)), np.ones(n), np.empty(n)
+        c, e, S, bend = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+        apart, pull = np.empty(n), np.empty(n)
         row_sums(layout, whole, one, gained, profile, SLOPES, CURVATURES, sums)
-        for i in range(bare, n):
-            c[i] = 0.5 * (n + 1 - sums[0, i])
-            e[i] = S[i] = 0.5 * (sums[1, i] - 0.5)
+        _positions(sums[gained], c, S, e)
         out.value[q] = 1 - positions.scale[q] * position_terms(q, positions, c, e)
-        for turn in range(2 if positions.cut < np.inf else 1):
-            w = e if turn else c
-            row_sums(layout, gained, w, whole, profile, CURVATURES, CURVATURES, sums[:1])
-            for i in range(n):
-                around = 0.5 * (sums[0, i] - 0.5 * w[i])
-                if turn:
-                    bend[i] = around + w[i] * S[i]
-                else:
-                    pull[i] = around - w[i] * S[i]
-                    apart[i] = around
+        if positions.cut < np.inf:
+            row_sums(layout, gained, e, whole, profile, CURVATURES, CURVATURES, single)
+            _around(single, e, S, 1.0, among, bend)
+        row_sums(layout, gained, c, whole, profile, CURVATURES, CURVATURES, single)
+        _around(single, c, S, -1.0, apart, pull)
         # A bare document differs by c_j from the others, these by c_k from it, and among themselves by c_j - c_k.
-        row_sums(layout, slice(0, bare), one, gained, profile, CURVATURES, CURVATURES, sums[:1])
-        for i in range(bare, n):
-            S[i] -= 0.5 * sums[0, i]
-        _differences(x[gained], c[gained], S[gained], profile, apart[gained])
-        for i in range(bare, n):
-            apart[i] += 0.5 * sums[0, i] * c[i]
+        row_sums(layout, gained, one, gained, profile, CURVATURES, CURVATURES, single)
+        _around(single[gained], one[gained], S[gained], 0.0, among[gained], among[gained])
+        _differences(x[gained], c[gained], among[gained], profile, apart[gained])
+        _bare_pairs(c[gained], S[gained], among[gained], apart[gained])
+        bend += apart
         factor = lists.weight[q] * positions.scale[q] / tau
-        for i in range(n):
-            row = lists.start[q] + order[i]
-            out.gradient[row] = factor * pull[i]
-            out.diag[row] = 2 * factor / tau * (apart[i] + bend[i])
+        rows = slice(lists.start[q], lists.start[q + 1])
+        scatter(pull, factor, order, out.gradient[rows])
+        scatter(bend, 2 * factor / tau, order, out.diag[rows])
         done[q] = True

@@ -13,6 +13,13 @@ def gather(values, order, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def scatter(values, factor, order, out):  # type: ignore[no-untyped-def]
+    """Put the values, in the given order, back where they belong in out, times a factor."""
+    for i in range(order.size):
+        out[order[i]] = factor * values[i]
+
+
+@compiled
 def spread_by_grade(first, last, document, values, out):  # type: ignore[no-untyped-def]
     """Fill out, by document of a query in ascending order of grade, with the values of its levels first:last."""
     begin = document[first]

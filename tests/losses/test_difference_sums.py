@@ -7,9 +7,10 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from boostlist import Queries
-from boostlist.losses import WUB, PairwiseLogistic, SmoothERR, SmoothMRR, SmoothNDCG
-from boostlist.losses.difference_sums import CURVATURES, VALUES, GradedSums, all_sums, graded_sums, profile
+from boostlist import Queries, set_threads
+from boostlist.losses import WUB, PairwiseLogistic, SmoothERR, SmoothMRR, SmoothNDCG, compiled
+from boostlist.losses.difference_sums import CURVATURES, VALUES, all_sums, profile
+from boostlist.losses.graded_sums import graded_sums
 from boostlist.losses.weights import Factors
 
 # Such that no list is too short.
@@ -52,9 +53,9 @@ def test_sums_keep_the_tolerance(c, tolerance):
     n = 30
     for name, x in score_sets(rng, n):
         w = rng.normal(size=n)
-        out = np.empty((3, n))
+        out = np.empty((n, 3))
         assert all_sums(ALWAYS, x, w, profile(c, tolerance), VALUES, CURVATURES, out)
-        error = np.abs(out - exact_sums(x, w, c)).max(1) / np.abs(w).sum()
+        error = np.abs(out.T - exact_sums(x, w, c)).max(1) / np.abs(w).sum()
         assert error[0] <= tolerance * (1 + np.ptp(x)), name
         assert error[1:].max() <= tolerance, name
 
@@ -64,34 +65,35 @@ def test_a_looser_tolerance_is_less_work():
 
 
 def test_scores_too_far_apart_are_left_to_the_double_loop():
-    assert not all_sums(ALWAYS, np.array([0.0, 1e9]), np.ones(2), profile(1.0), 0, 2, np.empty((3, 2)))
+    assert not all_sums(ALWAYS, np.array([0.0, 1e9]), np.ones(2), profile(1.0), 0, 2, np.empty((2, 3)))
 
 
-@pytest.mark.parametrize("grades", [2, 5, 40])
+@pytest.mark.parametrize(("n", "grades"), [(60, 2), (60, 5), (60, 40), (1500, 10**9)])
 @pytest.mark.parametrize("spread", [2.0, 200.0])
-def test_sums_over_other_grades(grades, spread):
+def test_sums_over_other_grades(n, grades, spread):
     rng = np.random.default_rng(1)
-    n = 60
     y = np.sort(rng.integers(0, grades, n))
     y = np.unique(y, return_inverse=True)[1]
     bounds = np.append(np.flatnonzero(np.diff(y, prepend=-1)), n)
     x, w = spread * rng.normal(size=n), rng.normal(size=n)
     A, B = (np.cumsum(rng.random(y[-1] + 1)) for _ in range(2))
     for alpha, beta in ((0.0, 0.0), (0.5, 2.0)):
-        out, total = np.empty((3, n)), np.empty((2, y[-1] + 1))
-        sums = GradedSums(out, out, *total)
-        assert graded_sums(ALWAYS, x, w, bounds, Factors(alpha, beta, A, B), profile(1.0), 0, 2, sums)
-        V = (alpha + np.abs(A[y][:, None] - A[y])) * (beta + np.abs(B[y][:, None] - B[y])) * (y[:, None] != y) * w
+        V = (alpha + np.abs(A[y][:, None] - A[y])) * (beta + np.abs(B[y][:, None] - B[y])) * w
         d = x[:, None] - x
-        expected = (
-            np.logaddexp(d, 0) + np.logaddexp(-d, 0),
-            np.tanh(d / 2),
-            0.5 / np.cosh(np.clip(d, -400, 400) / 2) ** 2,
+        K = np.array(
+            [
+                np.logaddexp(d, 0) + np.logaddexp(-d, 0),
+                np.tanh(d / 2),
+                0.5 / np.cosh(np.clip(d, -400, 400) / 2) ** 2,
+            ]
         )
         scale = np.abs(V).sum(1).max() * (1 + np.ptp(x))
-        np.testing.assert_allclose(out, [(V * K).sum(1) for K in expected], rtol=0, atol=1e-12 * scale)
-        for found, part in zip(total, (y[:, None] > y, y[:, None] < y), strict=True):
-            np.testing.assert_allclose(found[y], (V * part).sum(1), rtol=1e-12, atol=1e-13 * scale)
+        for first in (0, 1, 2):
+            out = np.zeros((2, n, 3 - first))
+            assert graded_sums(ALWAYS, x, w, bounds, Factors(alpha, beta, A, B), profile(1.0), first, 2, *out)
+            for found, part in zip(out, (y[:, None] > y, y[:, None] < y), strict=True):
+                expected = (V * part * K[first:]).sum(2).T
+                np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * scale)
 
 
 def pair_matrices(loss, y, f):
@@ -246,3 +248,38 @@ def test_a_list_of_100_000_documents(loss):
             slope, bend = np.tanh(d / 2) / 2 - sign / 2, 0.25 / np.cosh(d / 2) ** 2
         np.testing.assert_allclose(gradient[i], V @ slope / n, rtol=1e-9)
         np.testing.assert_allclose(diag[i], V @ bend / n, rtol=1e-9)
+
+
+CASES = [
+    (PairwiseLogistic(), False),
+    (PairwiseLogistic(weights="dcg"), True),
+    (WUB(), False),
+    (SmoothNDCG(k=20), False),
+    (SmoothERR(), False),
+]
+
+
+@pytest.mark.parametrize(("loss", "distinct"), CASES, ids=repr)
+def test_one_list_on_all_threads(loss, distinct, monkeypatch):
+    """Step by step a list gives what the compiled loop gives, and the same bits for any number of threads."""
+    rng = np.random.default_rng(9)
+    n = 20_000
+    y, f, v = rng.choice(5, n, p=[0.55, 0.25, 0.12, 0.05, 0.03]), rng.normal(size=n), rng.normal(size=n)
+    bound = loss.bind(Queries.from_sizes(rng.permutation(n) / n if distinct else y, [n]))
+
+    def results():
+        value, gradient = bound.value_gradient(f)
+        product = [bound.hessp(f)(v)] if loss.traits.hessp else []
+        return [np.array([value]), gradient, bound.gradient_hessian(f)[1], *product]
+
+    at_once = results()
+    monkeypatch.setattr(compiled, "WIDE", 10_000)
+    by_threads = []
+    for threads in (1, 2, 3):
+        set_threads(threads)
+        by_threads.append(results())
+    set_threads(None)
+    for one, *others in zip(*by_threads, strict=True):
+        assert all(np.array_equal(one, other) for other in others)
+    for found, expected in zip(by_threads[0], at_once, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11 * np.abs(expected).max())
