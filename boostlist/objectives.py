@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from boostlist import plugins
+from boostlist.checks import did_you_mean
 from boostlist.losses import Loss, registry
 from boostlist.propensities import CLIP
 
@@ -98,7 +99,8 @@ def __getattr__(name: str) -> Any:
         return registry[name]()
     if name in _CLASSES:
         return _CLASSES[name]
-    raise AttributeError(f"module 'boostlist.objectives' has no attribute {name!r}; it has {', '.join(registry)}")
+    hint = did_you_mean(name, (*registry, *_CLASSES), f"it has {', '.join(registry)}")
+    raise AttributeError(f"module 'boostlist.objectives' has no attribute {name!r}; {hint}")
 
 
 def __dir__() -> list[str]:

@@ -54,7 +54,8 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         "--position-column",
         default="position",
         metavar="NAME",
-        help="column of CSV and Parquet that says where it was shown, if there is one (position); '': a feature",
+        help="column of CSV and Parquet that says where it was shown, if there is one (position): no feature, but what "
+        "`train` allows for in clicks, see docs/clicks.md; --drop it to take them at face value",
     )
     group.add_argument(
         "--drop", type=names, default=[], metavar="NAMES", help="columns of CSV and Parquet to leave out, with commas"
@@ -138,6 +139,8 @@ def _our_options(by_row: bool, prefix: str = "") -> Iterator[None]:
     except ValueError as error:
         text = re.sub(r"use (\S+\(frame, )?sort=True\)?", _SORT_FIRST if by_row else "use --sort", str(error))
         text = text.replace("zero_based=True", "--zero-based").replace("weight=None", "--weight-column ''")
+        other = r"there is no column \1, and --qid-column or --label-column name no other;"
+        text = re.sub(r"the frame has no column ('[^']*');", other, text)
         raise ValueError(prefix + text) from error
 
 

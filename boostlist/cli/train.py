@@ -55,7 +55,11 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("data", help="training data: a file, or - for standard input")
     parser.add_argument("-m", "--model", default="lightgbm:cs_listmle", help="FAMILY:LOSS?NAME=VALUE&... (%(default)s)")
     parser.add_argument("-o", "--out", required=True, help="file to save the model in, or - for standard output")
-    parser.add_argument("--vali", metavar="FILE", help="validation data; its metric is shown")
+    parser.add_argument(
+        "--vali",
+        metavar="FILE",
+        help="validation data: its metric is shown; ensembles stop and weigh their members by it",
+    )
     parser.add_argument("--metric", default="ndcg@10", help="metric on the validation data (%(default)s)")
     parser.add_argument("--early-stopping", type=int, metavar="N", help="boosting: stop after N rounds without a gain")
     parser.add_argument("--seed", type=seed, default=0, help="seed (%(default)s)")
@@ -162,4 +166,6 @@ def _save(estimator: Any, out: str) -> None:
 def _summary(name: str, estimator: Any, train: RankingData, seconds: float) -> str:
     rounds = getattr(estimator, "n_estimators_", None)
     size = f", {rounds:,} trees" if rounds is not None else ""
-    return f"{name}: {train.n_documents:,} documents, {train.n_queries:,} queries{size}, trained in {seconds:.1f} s"
+    documents = f"{train.n_documents:,} documents, {train.n_queries:,} queries"
+    debiased = "" if train.position is None else "; positions allowed for, --drop position takes clicks at face value"
+    return f"{name}: {documents}{size}, trained in {seconds:.1f} s{debiased}"

@@ -195,7 +195,10 @@ def test_scattered_queries_need_sort(tmp_path, capsys):
     ("text", "message"),
     [
         ("qid,label,x\n", "a.csv: there are no documents"),
-        ("qid;label;x\n1;0;2\n", "a.csv: the frame has no column 'qid'; its columns are qid;label;x"),
+        (
+            "qid;label;x\n1;0;2\n",
+            "a.csv: there is no column 'qid', and --qid-column or --label-column name no other; its columns are",
+        ),
     ],
 )
 def test_tables_that_are_none(tmp_path, capsys, text, message):

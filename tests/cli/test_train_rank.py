@@ -58,9 +58,12 @@ def test_positions_count_and_are_no_feature(tmp_path, capsys):
     data = replace(data, position=np.concatenate([np.arange(n) for n in data.queries.sizes]) % 4)
     path, out = (str(tmp_path / name) for name in ("train.csv", "m.npz"))
     data.to_frame().to_csv(path, index=False)
-    assert main(["train", path, "-m", "linear:cs_listmle", "-o", out, "-q"]) == 0
+    assert main(["train", path, "-m", "linear:cs_listmle", "-o", out]) == 0
+    assert "positions allowed for" in capsys.readouterr().err
     model = boostlist.load(out)
     assert (model.n_features_in_, len(model.position_bias_)) == (10, 4)
+    assert main(["train", path, "-m", "linear:cs_listmle", "-o", out, "--drop", "position"]) == 0
+    assert "positions" not in capsys.readouterr().err
     assert main(["train", path, "-m", "linear:cs_listmle", "-o", out, "-q", "--position-column", ""]) == 0
     assert boostlist.load(out).n_features_in_ == 11
     assert main(["train", path, "-m", "rankcosine", "-o", out]) == 1
