@@ -244,13 +244,17 @@ def blocks(rows: int) -> list[slice]:
 
 def each(step: Callable[[int, _T], None], items: Sequence[_T]) -> None:
     """Call ``step(k, items[k])`` for each k, on all threads."""
-    threads = get_threads()
-    if threads == 1 or len(items) < 2:
-        for k, item in enumerate(items):
-            step(k, item)
-        return
-    pool = _executor(threads)
-    for future in [pool.submit(step, k, item) for k, item in enumerate(items)]:
+    threads = min(get_threads(), len(items))
+
+    def share(first: int) -> None:
+        for k in range(first, len(items), threads):
+            step(k, items[k])
+
+    # The calling thread takes a share too: handing over costs as much as some thousand documents.
+    futures = [_executor(get_threads()).submit(share, first) for first in range(1, threads)]
+    if items:
+        share(0)
+    for future in futures:
         future.result()
 
 
