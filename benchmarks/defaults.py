@@ -144,7 +144,7 @@ TABLES: dict[str, dict[str, Row]] = {
         "with a second seed of each": together(DEFAULT, *((*training(member)[:2], 1) for member in DEFAULT)),
         **{
             f"with {name}": together([*DEFAULT, *panel([name], (7, EXTRA), (15, EXTRA))])
-            for name in ("yeti_rank", "lambda_loss", "rank_xendcg", "lambdarank")
+            for name in ("yeti_rank", "lambda_loss", "rank_xendcg", "lambdarank", "pointwise?centred=true")
         },
         **{
             f"with a linear {name}": together(DEFAULT, (f"linear:{name}?C=1", {"features": "zscore"}, 0))
