@@ -14,11 +14,11 @@ import os
 import threading
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache, update_wrapper
+from functools import cache
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -32,8 +32,6 @@ from boostlist.checks import check_whole
 _MIN_DOCUMENTS = 8_192
 # More ranges than threads, so that a range of long lists does not leave the other threads idle.
 _RANGES_PER_THREAD = 4
-# Rows of a long list that are worked on at a time.
-_BLOCK = 8_192
 
 _T = TypeVar("_T")
 
@@ -108,33 +106,6 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """Copy a small function into the loops that call it: it is compiled with them, and never by itself."""
     result: Callable[..., Any] = njit(nogil=True, error_model="numpy", inline="always")(function)
     return result
-
-
-class Steps:
-    """A function that compiled code calls as a compiled loop, while Python calls it as it is.
-
-    Steps of it that are made for Python (`each`) run on all threads.
-    """
-
-    def __init__(self, function: Callable[..., Any], loop: Any) -> None:
-        update_wrapper(self, function)
-        self._function = function
-        self._loop = loop  # which the type does not keep alive
-        self._numba_type_ = loop._numba_type_
-
-    def __call__(self, *args: Any) -> Any:
-        """Call the function itself."""
-        return self._function(*args)
-
-
-def in_loops(loop: Callable[..., Any]) -> Callable[[Callable[..., Any]], Steps]:
-    """Let compiled code that names a function of Python call a compiled loop instead."""
-    return lambda function: Steps(function, loop)
-
-
-def stepwise(function: Callable[..., Any]) -> Steps:
-    """Compile a function for loops that call it, and let Python go through it step by step."""
-    return Steps(function, compiled(function))
 
 
 @compiled
@@ -233,27 +204,6 @@ def over_queries(loop: Callable[..., None], start: IntArray, *args: Any) -> None
     bounds = [(int(lo), int(hi)) for lo, hi in pairwise(cuts) if lo < hi]
     pool = _executor(threads)
     futures = [pool.submit(loop, lo, hi, *args) for lo, hi in bounds]
-    for future in futures:
-        future.result()
-
-
-def blocks(rows: int) -> list[slice]:
-    """Cut the rows of one list into blocks, which depend on their number alone."""
-    return [slice(low, min(low + _BLOCK, rows)) for low in range(0, rows, _BLOCK)]
-
-
-def each(step: Callable[[int, _T], None], items: Sequence[_T]) -> None:
-    """Call ``step(k, items[k])`` for each k, on all threads."""
-    threads = min(get_threads(), len(items))
-
-    def share(first: int) -> None:
-        for k in range(first, len(items), threads):
-            step(k, items[k])
-
-    # The calling thread takes a share too: handing over costs as much as some thousand documents.
-    futures = [_executor(get_threads()).submit(share, first) for first in range(1, threads)]
-    if items:
-        share(0)
     for future in futures:
         future.result()
 

@@ -65,9 +65,6 @@ class LongLoops(NamedTuple):
 LONG = 128
 """Documents from which on a list is long, the shortest at which `LongLoops` were measured to be worth a look."""
 
-WIDE = 1 << 15
-"""Documents from which on `LongLoops` go through a list step by step, with all threads for each step."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class CompiledLoss(Loss):
@@ -163,16 +160,12 @@ class _BoundLoops(BoundLoss):
         rows = self._active_rows if query is self._active.query else self._rows(query)
         over_queries(lambda lo, hi: loop(self._active._replace(query=frozen(query[lo:hi])), *args), rows)
 
-    def _over_active(self, loop: Callable[..., None], long_loop: Any, *args: Any) -> None:
-        """Run the compiled loop for long lists over these, if there is one, and the other over all that are left."""
+    def _over_active(self, loop: Callable[..., None], long_loop: Callable[..., None] | None, *args: Any) -> None:
+        """Run the loop for long lists over these, and the other over all that are left."""
         query = self._active.query
         if long_loop is not None and self._long_loops is not None:
             done = np.zeros(self.queries.n_queries, np.bool_)
-            arguments = *args, self._long_loops.tables, done
-            wide = self.queries.sizes[self._long] >= WIDE
-            self._over(self._long[~wide], long_loop, *arguments)
-            for q in self._long[wide]:
-                long_loop.py_func(self._active._replace(query=np.array([q])), *arguments)
+            self._over(self._long, long_loop, *args, self._long_loops.tables, done)
             query = query[~done[query]]
         if query.size:
             self._over(query, loop, *args, self._tables)

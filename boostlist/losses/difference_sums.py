@@ -39,10 +39,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from boostlist.arrays import frozen
-from boostlist.parallel import blocks, compiled, each, fused, in_loops, stepwise, vectorized
+from boostlist.parallel import compiled, fused, vectorized
 
 if TYPE_CHECKING:
-    from boostlist._typing import FloatArray, IntArray
+    from boostlist._typing import FloatArray
 
 TOLERANCE = 1e-12
 """Error of a sum, relative to sum |w| x max |K|."""
@@ -152,7 +152,8 @@ def lay_out(x, half, box, t):  # type: ignore[no-untyped-def]
 
 
 @fused
-def _add_moments(box, t, w, moments):  # type: ignore[no-untyped-def]
+def add_moments(box, t, w, moments):  # type: ignore[no-untyped-def]
+    """Add w_i T_k(t_i) to the moments of the box of i."""
     p = moments.shape[1]
     for i in range(box.size):
         row = moments[box[i]]
@@ -165,17 +166,9 @@ def _add_moments(box, t, w, moments):  # type: ignore[no-untyped-def]
             row[k] += now
 
 
-@in_loops(_add_moments)
-def add_moments(box: IntArray, t: FloatArray, w: FloatArray, moments: FloatArray) -> None:
-    """Add w_i T_k(t_i) to the moments of the box of i."""
-    cut = blocks(box.size)
-    parts = np.zeros((len(cut), *moments.shape))
-    each(lambda k, rows: _add_moments(box[rows], t[rows], w[rows], parts[k]), cut)
-    moments += parts.sum(0)
-
-
 @fused
-def _evaluate(box, t, coefficients, scale, out):  # type: ignore[no-untyped-def]
+def evaluate(box, t, coefficients, scale, out):  # type: ignore[no-untyped-def]
+    """Add scale_i sum_k coefficients[f, box of i, k] T_k(t_i) to out[i, f]."""
     p = coefficients.shape[2]
     for i in range(box.size):
         # Clenshaw's recurrence in s = T_2(t), for even and odd k apart: T_2k(t) = T_k(s), T_2k+1(t) = t V_k(s).
@@ -191,12 +184,6 @@ def _evaluate(box, t, coefficients, scale, out):  # type: ignore[no-untyped-def]
             even = s * even + (row[0] - even_after)
             odd = twice * odd + (row[1] - odd_after) - odd
             out[i, f] += scale[i] * (even + t[i] * odd)
-
-
-@in_loops(_evaluate)
-def evaluate(box: IntArray, t: FloatArray, coefficients: FloatArray, scale: FloatArray, out: FloatArray) -> None:
-    """Add scale_i sum_k coefficients[f, box of i, k] T_k(t_i) to out[i, f]."""
-    each(lambda _, rows: _evaluate(box[rows], t[rows], coefficients, scale[rows], out[rows]), blocks(box.size))
 
 
 @vectorized
@@ -249,7 +236,7 @@ def translate(number, wanted, moments, half, reach, matrix, tail, coefficients):
             coefficients[f, a, 1] += tail[f, 2] * lead * half
 
 
-@stepwise
+@compiled
 def row_sums(layout, sources, w, targets, profile, first, last, out):  # type: ignore[no-untyped-def]
     """Fill out[i, f - first] with sum_j w_j K_f(x_i - x_j) for the documents i of a slice, j running over another.
 
@@ -266,7 +253,7 @@ def row_sums(layout, sources, w, targets, profile, first, last, out):  # type: i
     evaluate(box[targets], t[targets], coefficients, np.ones(targets.stop - targets.start), out[targets])
 
 
-@stepwise
+@compiled
 def all_sums(pair, x, w, profile, first, last, out):  # type: ignore[no-untyped-def]
     """Fill out[i, f - first] with sum_j w_j K_f(x_i - x_j) over all documents, i itself included, and return True.
 

@@ -15,9 +15,6 @@ bunches of their own, dA = dB = 0, and M11 is all that is translated; bunches of
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from boostlist.losses.difference_sums import (
@@ -33,12 +30,7 @@ from boostlist.losses.difference_sums import (
 )
 from boostlist.losses.ratios import exponentials, ratios
 from boostlist.losses.shared_loops import spread_by_grade
-from boostlist.parallel import compiled, each, in_loops, stepwise, vectorized
-
-if TYPE_CHECKING:
-    from boostlist._typing import FloatArray, IntArray
-    from boostlist.losses.difference_sums import Profile
-    from boostlist.losses.weights import Factors
+from boostlist.parallel import compiled, vectorized
 
 # Up to so many grades are bunches of their own; more make bunches of no less than so many parts of the documents.
 _BUNCHES = 32
@@ -93,7 +85,7 @@ def _multiply(x, alpha, A, at):  # type: ignore[no-untyped-def]
         x[i] *= alpha + abs(A[i] - at)
 
 
-@stepwise
+@compiled
 def _between(layout, w, V, ends, profile, first, last, below, above):  # type: ignore[no-untyped-def]
     """Add the sums over pairs of documents in different bunches, which end at `ends`; A and B are by document.
 
@@ -211,7 +203,14 @@ def _plan(n, boxes, grades, profile, first, last):  # type: ignore[no-untyped-de
 
 
 @compiled
-def _graded_sums(pair, x, w, bounds, V, profile, first, last, below, above):  # type: ignore[no-untyped-def]
+def graded_sums(pair, x, w, bounds, V, profile, first, last, below, above):  # type: ignore[no-untyped-def]
+    """Add the sums of V_ij w_j K_f(x_i - x_j) over documents of lower and of higher grades, and return True.
+
+    Documents are in ascending order of grade, bounds[g] <= i < bounds[g + 1] being those of grade g; V holds A and B by
+    grade; first <= f <= last are the functions asked for. ``below[i, f - first]`` is the sum over lower grades,
+    ``above[i, f - first]`` that over higher ones; both may be one array. Returns False, having done nothing, where a
+    double loop is cheaper, in which n^2 pairs take `pair` ns each.
+    """
     A, B = np.empty(x.size), np.empty(x.size)
     spread_by_grade(0, bounds.size - 1, bounds, V.A, A)
     spread_by_grade(0, bounds.size - 1, bounds, V.B, B)
@@ -238,45 +237,4 @@ def _graded_sums(pair, x, w, bounds, V, profile, first, last, below, above):  # 
             if cuts[k + 1] - cuts[k] > 1:
                 left[number_left] = cuts[k], cuts[k + 1]
                 number_left += 1
-    return True
-
-
-@in_loops(_graded_sums)
-def graded_sums(
-    pair: float,
-    x: FloatArray,
-    w: FloatArray,
-    bounds: IntArray,
-    V: Factors,
-    profile: Profile,
-    first: int,
-    last: int,
-    below: FloatArray,
-    above: FloatArray,
-) -> bool:
-    """Add the sums of V_ij w_j K_f(x_i - x_j) over documents of lower and of higher grades, and return True.
-
-    Documents are in ascending order of grade, bounds[g] <= i < bounds[g + 1] being those of grade g; V holds A and B by
-    grade; first <= f <= last are the functions asked for. ``below[i, f - first]`` is the sum over lower grades,
-    ``above[i, f - first]`` that over higher ones; both may be one array. Returns False, having done nothing, where a
-    double loop is cheaper, in which n^2 pairs take `pair` ns each.
-    """
-    n, grades = x.size, bounds.size - 1
-    box, t = np.empty(n, np.int64), np.empty(n)
-    number = lay_out(x, profile.half, box, t)
-    small, bunches, _ = _plan(n, number.size, grades, profile, first, last)
-    if pair * n * n < bunches:
-        return False
-    cuts = _cut(bounds, 0, grades, small)
-    by_document = V.alpha, V.beta, np.repeat(V.A, np.diff(bounds)), np.repeat(V.B, np.diff(bounds))
-    _between((box, t, number), w, by_document, bounds[cuts], profile, first, last, below, above)
-
-    def within(_: int, bunch: tuple[int, int]) -> None:
-        low, high = bunch
-        rows = slice(bounds[low], bounds[high])
-        own = V._replace(A=V.A[low:high], B=V.B[low:high])
-        ends = bounds[low : high + 1] - rows.start
-        _graded_sums(np.inf, x[rows], w[rows], ends, own, profile, first, last, below[rows], above[rows])
-
-    each(within, [(low, high) for low, high in pairwise(cuts.tolist()) if high - low > 1])
     return True

@@ -23,7 +23,7 @@ from boostlist.losses.long_lists import in_order, last_zero
 from boostlist.losses.shared_loops import gather, scatter
 from boostlist.losses.smoothed_loops import position_terms
 from boostlist.losses.weights import Factors
-from boostlist.parallel import compiled, stepwise
+from boostlist.parallel import compiled
 
 if TYPE_CHECKING:
     from boostlist.losses.difference_sums import Profile
@@ -72,7 +72,7 @@ def _bound(order, bounds, c, others, sums, out):  # type: ignore[no-untyped-def]
             out[k] = max(between, 0.0) + max(within, 0.0) * max(c[i] - low, high - c[i])
 
 
-@stepwise
+@compiled
 def _differences(x, c, others, profile, out):  # type: ignore[no-untyped-def]
     """Fill out with a bound on sum_j w_kj |c_j - c_k|, exact but for pairs within a group; others is sum_j w_kj."""
     n = x.size

@@ -7,8 +7,8 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from boostlist import Queries, set_threads
-from boostlist.losses import WUB, PairwiseLogistic, SmoothERR, SmoothMRR, SmoothNDCG, compiled
+from boostlist import Queries
+from boostlist.losses import WUB, PairwiseLogistic, SmoothERR, SmoothMRR, SmoothNDCG
 from boostlist.losses.difference_sums import CURVATURES, VALUES, all_sums, profile
 from boostlist.losses.graded_sums import graded_sums
 from boostlist.losses.weights import Factors
@@ -248,38 +248,3 @@ def test_a_list_of_100_000_documents(loss):
             slope, bend = np.tanh(d / 2) / 2 - sign / 2, 0.25 / np.cosh(d / 2) ** 2
         np.testing.assert_allclose(gradient[i], V @ slope / n, rtol=1e-9)
         np.testing.assert_allclose(diag[i], V @ bend / n, rtol=1e-9)
-
-
-CASES = [
-    (PairwiseLogistic(), False),
-    (PairwiseLogistic(weights="dcg"), True),
-    (WUB(), False),
-    (SmoothNDCG(k=20), False),
-    (SmoothERR(), False),
-]
-
-
-@pytest.mark.parametrize(("loss", "distinct"), CASES, ids=repr)
-def test_one_list_on_all_threads(loss, distinct, monkeypatch):
-    """Step by step a list gives what the compiled loop gives, and the same bits for any number of threads."""
-    rng = np.random.default_rng(9)
-    n = 20_000
-    y, f, v = rng.choice(5, n, p=[0.55, 0.25, 0.12, 0.05, 0.03]), rng.normal(size=n), rng.normal(size=n)
-    bound = loss.bind(Queries.from_sizes(rng.permutation(n) / n if distinct else y, [n]))
-
-    def results():
-        value, gradient = bound.value_gradient(f)
-        product = [bound.hessp(f)(v)] if loss.traits.hessp else []
-        return [np.array([value]), gradient, bound.gradient_hessian(f)[1], *product]
-
-    at_once = results()
-    monkeypatch.setattr(compiled, "WIDE", 10_000)
-    by_threads = []
-    for threads in (1, 2, 3):
-        set_threads(threads)
-        by_threads.append(results())
-    set_threads(None)
-    for one, *others in zip(*by_threads, strict=True):
-        assert all(np.array_equal(one, other) for other in others)
-    for found, expected in zip(by_threads[0], at_once, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11 * np.abs(expected).max())
