@@ -1,12 +1,22 @@
 """Settings for all tests."""
 
 import os
+import sys
 
+import pytest
 from hypothesis import settings
 
 # A loop's first call compiles it, so no example has a deadline. On a build server the examples are always the same.
 settings.register_profile("boostlist", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("boostlist")
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    """Close the figures that a test has left to pyplot, which keeps them for the tests that follow."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 def pytest_collection_modifyitems(items):

@@ -173,7 +173,6 @@ def test_figures_are_drawn_on_axes(found, data, threads):
     assert found.plot.win_loss("ridge", "first").get_ylabel() == "ndcg@5: ridge − first"
     with pytest.raises(ValueError, match="nothing to draw: no model of this comparison has what learning shows"):
         found.plot.learning()
-    matplotlib.pyplot.close("all")
 
 
 def test_the_report(found, tmp_path):
