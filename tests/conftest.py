@@ -6,6 +6,10 @@ import sys
 import pytest
 from hypothesis import settings
 
+# Workers of pytest-xdist share the cores; hosts that take all of them in each worker mostly wait for each other.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # A loop's first call compiles it, so no example has a deadline. On a build server the examples are always the same.
 settings.register_profile("boostlist", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("boostlist")
