@@ -51,7 +51,7 @@ def compiled(function: Callable[..., Any], fastmath: frozenset[str] = frozenset(
     fastmath
         Liberties that the compiler may take with sums, in LLVM's words.
     """
-    options = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath) or False}
+    options = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath) or False, "no_cfunc_wrapper": True}
     result: Callable[..., Any]
     try:
         result = njit(cache=True, **options)(function)
