@@ -39,11 +39,13 @@ def check_choice(name: str, value: object, choices: object) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
 
 
-def did_you_mean(name: str, known: Iterable[str], otherwise: str, prefix: str = "", cutoff: float = 0.6) -> str:
-    """Return "did you mean a or b?", each with the prefix, for what is near to a name in any case; else `otherwise`."""
+def did_you_mean(
+    name: str, known: Iterable[str], otherwise: str, prefix: str = "", suffix: str = "", cutoff: float = 0.6
+) -> str:
+    """Return "did you mean a?" of what is near to a name in any case, between prefix and suffix; else `otherwise`."""
     by_small = {each.lower(): each for each in known}
     near = [by_small[each] for each in difflib.get_close_matches(name.lower(), list(by_small), cutoff=cutoff)]
-    return f"did you mean {' or '.join(prefix + each for each in near)}?" if near else otherwise
+    return f"did you mean {' or '.join(prefix + each + suffix for each in near)}?" if near else otherwise
 
 
 def check_call(cls: type, args: Sequence[object], parameters: Mapping[str, object]) -> None:

@@ -101,6 +101,8 @@ def create(path: PathLike, *, replace: bool = False) -> Iterator[BinaryIO]:
         with target.open("wb") as file:
             yield file
         return
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {path}: there is no folder {target.parent}")
     temporary = target.with_name(f".boostlist-{secrets.token_hex(6)}.tmp")
     try:
         with temporary.open("x+b") as file:

@@ -154,22 +154,43 @@ def _chosen_columns(frame: Any, drop: Sequence[str], categorical: Sequence[str],
             raise ValueError(f"there is no column {name!r}; {hint}")
     frame = frame.drop(columns=drop)
     frame = frame.astype(dict.fromkeys((name for name in categorical if name in frame.columns), "category"))
-    for name, column in frame.items():
-        if name in others or pd.api.types.is_numeric_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
-            continue
+    text = [
+        name
+        for name, column in frame.items()
+        if not (
+            name in others or pd.api.types.is_numeric_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype)
+        )
+    ]
+    if text:
+        column = frame[text[0]]
         bad = column[column.notna() & pd.to_numeric(column, errors="coerce").isna()]
         found = f"holds {bad.iloc[0]!r}, no number, in row {bad.index[0]}" if len(bad) else f"is {column.dtype}"
+        others_too = f", and no numbers are in {_some(text[1:])} either" if text[1:] else ""
+        all_of_them = ",".join(text)
         raise ValueError(
-            f"column {name!r} {found}; leave it out by --drop {name}, or take its values for categories, which trees "
-            f"can split, by --categorical {name}"
+            f"column {text[0]!r} {found}{others_too}; leave columns out by --drop {all_of_them}, or take their values "
+            f"for categories, which trees can split, by --categorical {all_of_them}"
         )
     return frame
+
+
+def _some(names: Sequence[str], most: int = 5) -> str:
+    """Return the first names of several, and how many more there are."""
+    shown, more = ", ".join(map(repr, names[:most])), len(names) - most
+    return shown if more <= 0 else f"{shown} and {more} more"
 
 
 def seed(text: str) -> int:
     """Return a seed, a whole number of at least 0."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"a seed is a whole number of at least 0, got {text!r}")
+    return int(text)
+
+
+def jobs(text: str) -> int:
+    """Return a number of processes or threads, at least 1."""
+    if not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"it must be a whole number of at least 1, got {text!r}")
     return int(text)
 
 
@@ -202,6 +223,17 @@ def check_input(path: str) -> None:
         raise UsageError(f"there is no file {path}")
     if Path(path).is_dir():
         raise UsageError(f"{path} is a folder; give a file, such as {os.path.join(path, 'test.txt')}")
+
+
+def check_output(path: str) -> None:
+    """Refuse a path that cannot be written to, before any work is done; ``-`` is standard output."""
+    target, folder = Path(path), Path(path).absolute().parent
+    if target.is_dir():
+        raise UsageError(f"cannot write to {path}: it is a folder; give a file in it")
+    if path == "-" or (target.exists() and not target.is_file()):  # the latter a device or a pipe
+        return
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise UsageError(f"cannot write to {path}: there is no folder {folder}, or it cannot be written to")
 
 
 def features(data: RankingData, path: str, names: Sequence[str] | None) -> Any:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boostlist.cli._io import add_reading_options, format_of, names, read_data, seed
+from boostlist.cli._io import add_reading_options, format_of, jobs, names, read_data, seed
 from boostlist.cli._usage import checking_arguments
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def add_parser(commands: Any) -> None:
         metavar="random|optuna",
         help="how --tune finds them: at random, or by Optuna, each by what those before it gave (default: random)",
     )
-    parser.add_argument("--jobs", type=int, metavar="N", help="processes, of one thread each (default: cores)")
+    parser.add_argument("--jobs", type=jobs, metavar="N", help="processes, of one thread each (default: cores)")
     parser.add_argument("--out", metavar="DIR", help="output folder (default: compare-DATA)")
     parser.add_argument("--keep-models", action="store_true", help="save the chosen models in the folder models")
     parser.add_argument("--seed", type=seed, default=0, metavar="S", help="seed of models and resampling (default: 0)")
@@ -90,13 +90,15 @@ def run(arguments: argparse.Namespace) -> int:
 
     require_libraries()
     with checking_arguments():
-        jobs = count_jobs(arguments.jobs)
+        processes = count_jobs(arguments.jobs)
         plan = plan_of(arguments)
         store = Store(arguments.out or f"compare-{plan.source.name}", plan.identity, arguments.fresh)
-    outcome = run_experiment(plan, store, jobs, None if arguments.quiet else sys.stderr)
+    for note in plan.notes:
+        print(f"boostlist: {note}", file=sys.stderr)
+    outcome = run_experiment(plan, store, processes, None if arguments.quiet else sys.stderr)
     complaint = outcome.trouble
     with postponed(_report_first) as ctrl_c:
-        comparison = Comparison.of(outcome, store, jobs)
+        comparison = Comparison.of(outcome, store, processes)
         print(comparison.to_json() if arguments.json else comparison)
         if comparison.models:
             try:

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from boostlist.cli._io import FORMATS, add_reading_options, read_data, seed, write_data
+from boostlist.cli._io import FORMATS, add_reading_options, check_output, read_data, seed, write_data
 from boostlist.cli._usage import UsageError, checking_arguments
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ def run_convert(arguments: argparse.Namespace) -> int:
 
     if arguments.normalize is not None and arguments.normalize not in get_args(Method):
         raise UsageError(f"--normalize must be {', '.join(get_args(Method))}; got {arguments.normalize!r}")
+    check_output(arguments.target)
     data = read_data(arguments.source, arguments, comments=True)
     if arguments.normalize:
         data = data.normalize(arguments.normalize)
@@ -127,6 +128,7 @@ def run_sample(arguments: argparse.Namespace) -> int:
     """Draw queries; they keep the order of the file."""
     import numpy as np
 
+    check_output(arguments.out)
     if arguments.data is None:
         (data,) = _folder_parts(None).values()
     else:

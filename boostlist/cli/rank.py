@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boostlist.cli._io import add_reading_options, check_input, features, open_output, read_data
+from boostlist.cli._io import add_reading_options, check_input, check_output, features, open_output, read_data
 from boostlist.cli._usage import UsageError
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("model and data cannot both come from standard input; give one of them as a file")
     if arguments.top is not None and (arguments.form == "scores" or arguments.top < 1):
         raise UsageError("--top must be at least 1, and needs --as ranking or --as trec")
+    check_output(arguments.out)
     model = load_model(arguments.model)
     data = read_data(
         arguments.data,

@@ -7,7 +7,6 @@ follows the question mark are parameters of the loss and of the estimator.
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
 import tempfile
@@ -16,8 +15,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boostlist.cli._io import add_reading_options, features, read_data, seed
-from boostlist.cli._usage import UsageError, checking_arguments
+from boostlist.cli._io import add_reading_options, check_output, features, jobs, read_data, seed
+from boostlist.cli._usage import checking_arguments
 
 if TYPE_CHECKING:
     from boostlist.datasets import RankingData
@@ -64,7 +63,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--early-stopping", type=int, metavar="N", help="boosting: stop after N rounds without a gain")
     parser.add_argument("--seed", type=seed, default=0, help="seed (%(default)s)")
     parser.add_argument(
-        "--jobs", type=int, default=None, metavar="N", help="threads of the trees; by default all cores"
+        "--jobs", type=jobs, default=None, metavar="N", help="threads of the trees; by default all cores"
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="no summary on standard error")
     add_reading_options(parser)
@@ -144,15 +143,10 @@ def _check_target(out: str, family: str) -> None:
     """Refuse a target that cannot be written before hours are spent on training."""
     from boostlist.boosters.model_file import check_suffix
 
-    if out == "-":
-        return
-    folder = Path(out).absolute().parent
-    if Path(out).is_dir():
-        raise UsageError(f"cannot save to {out}: it is a folder; give a file in it")
-    if not (folder.is_dir() and os.access(folder, os.W_OK)):
-        raise UsageError(f"cannot save to {out}: there is no folder {folder}, or it cannot be written to")
-    with checking_arguments():
-        check_suffix(family, out)
+    check_output(out)
+    if out != "-":
+        with checking_arguments():
+            check_suffix(family, out)
 
 
 def _save(estimator: Any, out: str) -> None:

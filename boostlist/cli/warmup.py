@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any
 
-from boostlist.cli._usage import UsageError
+from boostlist.cli._io import jobs
 
 EXAMPLES = """\
 examples:
@@ -33,7 +33,9 @@ def add_parser(commands: Any) -> None:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="number of processes; default: all cores")
+    parser.add_argument(
+        "--jobs", type=jobs, default=os.cpu_count() or 1, help="number of processes; default: all cores"
+    )
     parser.set_defaults(run=run)
 
 
@@ -89,8 +91,6 @@ def compile_reader(_: str) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compile all parts in processes of their own, and say what was done."""
-    if arguments.jobs < 1:
-        raise UsageError(f"--jobs must be at least 1, got {arguments.jobs}")
     begin = time.monotonic()
     todo = list(parts())
     # Spawned: a forked process would share locks of threads that it does not have.

@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from boostlist.boosters.hosts import Backend
 from boostlist.boosters.tree_ranker import TreeRanker
 from boostlist.checks import check_choice
+from boostlist.losses import Loss
 
 _SEEDS = 2**31 - 1
 
@@ -149,7 +150,8 @@ def check_members(members: Sequence[tuple[str, Any]], needed: Sequence[str]) -> 
 
 def _check_member(name: str, member: Any, needed: Sequence[str]) -> None:
     if not (hasattr(member, "fit") and hasattr(member, "predict") and hasattr(member, "get_params")):
-        raise ValueError(f"member {name!r} is no estimator: {member!r}")
+        hint = f"; a loss is given as TreeRanker({member!r})" if isinstance(member, str | Loss) else ""
+        raise ValueError(f"member {name!r} is no estimator: {member!r}{hint}")
     takes = accepts(member)
     if "qid" not in takes.names and not takes.anything:
         raise ValueError(

@@ -10,19 +10,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from boostlist.checks import warn
 from boostlist.evaluation import tables
 from boostlist.evaluation.contenders import Contender, Guest
 from boostlist.evaluation.experiment import Outcome, run
 from boostlist.evaluation.grids import read_grid
 from boostlist.evaluation.guests import Run
-from boostlist.evaluation.lineup import contenders
+from boostlist.evaluation.lineup import contenders, listed
 from boostlist.evaluation.panel import Model, check_host_parameters, check_hosts, default_baseline
 from boostlist.evaluation.plan import Plan
 from boostlist.evaluation.progress import Progress
 from boostlist.evaluation.search import check_search
 from boostlist.evaluation.significance import PairedComparison
 from boostlist.evaluation.significance import compare as compare_values
-from boostlist.evaluation.sources import make_source
+from boostlist.evaluation.sources import Source, in_memory, make_source
 from boostlist.evaluation.storage import Store
 from boostlist.evaluation.summary import Entry, Summary, summarize
 from boostlist.metrics import get as get_metric
@@ -129,6 +130,8 @@ def compare(
     if keep_models and out is None:
         raise ValueError("keep_models needs a folder to keep them in: out=...")
     number = count_jobs(jobs)
+    for note in plan.notes:
+        warn(note)
     with tempfile.TemporaryDirectory(prefix="boostlist-") as temporary:
         store = Store(out or temporary, plan.identity, fresh)
         outcome = run_experiment(plan, store, number, sys.stderr if progress else None)
@@ -163,13 +166,16 @@ def make_plan(
         if value < 1:
             raise ValueError(f"{what} must be at least 1, got {value}")
     check_search(search)
-    panel = contenders(models)
+    asked = listed(models)
+    panel = contenders(asked)
     reference = _baseline(panel, baseline)
     check_hosts(panel)
     guests = [model.name for model in panel if isinstance(model, Guest)]
+    source = make_source(data, folds, repeats=repeats, seed=seed, comments=any(isinstance(m, Run) for m in panel))
+    unfit = _without_categories(panel, source, [*asked, reference.name])
     plan = Plan(
-        source=make_source(data, folds, repeats=repeats, seed=seed, comments=any(isinstance(m, Run) for m in panel)),
-        models=tuple(panel),
+        source=source,
+        models=tuple(model for model in panel if model not in unfit),
         baseline=reference,
         grid=read_grid(grid or ("small" if tune is None else "ranges"), guests),
         metrics=tuple(dict.fromkeys((chosen, *names))),
@@ -179,8 +185,9 @@ def make_plan(
         search=search,
         repeats=repeats,
         keep_models=keep_models,
+        notes=_notes(source, unfit),
     )
-    for model in panel:
+    for model in plan.models:
         settings, _ = plan.settings(model), model.origin  # both refuse what cannot be carried out
         if isinstance(model, Model):
             check_host_parameters(model, settings[0])  # all settings of a model have the same names
@@ -198,12 +205,28 @@ def _baseline(panel: list[Contender], name: str | None) -> Contender:
     return known[name]
 
 
+def _without_categories(panel: list[Contender], source: Source, kept: Sequence[Any]) -> list[Contender]:
+    """Return the models that would fail since the data has categories, but for those that were asked for by name."""
+    if not any(part.categories for part in in_memory(source)):
+        return []
+    return [m for m in panel if isinstance(m, Model) and not m.takes_categories and m.name not in kept]
+
+
+def _notes(source: Source, unfit: Sequence[Contender]) -> tuple[str, ...]:
+    found = []
+    if any(part.position is not None for part in in_memory(source)):
+        found.append("labels are taken at face value: the positions of the data are not used; see docs/clicks.md")
+    if unfit:
+        found.append(f"left out, since they take no categories: {', '.join(model.name for model in unfit)}")
+    return tuple(found)
+
+
 def count_jobs(jobs: int | None) -> int:
     """Return the number of processes: as many as there are cores for us, unless it is given."""
     if jobs is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if jobs < 1:
-        raise ValueError(f"--jobs must be at least 1, got {jobs}")
+        raise ValueError(f"jobs must be at least 1, got {jobs}")
     return jobs
 
 

@@ -65,7 +65,7 @@ def differences(summary: Summary) -> Drawing | None:
             if abs(against.difference) > reach:
                 side = np.sign(against.difference)
                 axes.annotate(
-                    f"{'◂ ' if side < 0 else ''}{against.difference:+.3f}{' ▸' if side > 0 else ''}",
+                    f"{'◂ ' if side < 0 else ''}{against.difference:+z.3f}{' ▸' if side > 0 else ''}",
                     (side * reach, row),
                     va="center",
                     ha="left" if side < 0 else "right",

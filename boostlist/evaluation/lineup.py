@@ -42,10 +42,13 @@ def _guest(text: str) -> Guest | None:
     return None
 
 
-Models = str | Iterable[Any] | Mapping[str, Any]
+def listed(models: Any) -> list[Any]:
+    """Return several models as a list, and one as the only one in it."""
+    several = isinstance(models, Iterable) and not isinstance(models, str | Mapping)
+    return list(models) if several else [models]
 
 
-def contenders(models: Models) -> list[Contender]:
+def contenders(models: Any) -> list[Contender]:
     """Return what stands for models: names, estimators, functions, or mappings from names of one's own to these.
 
     Raises
@@ -54,7 +57,7 @@ def contenders(models: Models) -> list[Contender]:
         If a name stands for nothing, or for two models.
     """
     found = []
-    for model in [models] if isinstance(models, str | Mapping) else models:
+    for model in listed(models):
         named = model.items() if isinstance(model, Mapping) else [(None, model)]
         found += [each for name, one in named for each in _resolved(one, name)]
     unique = {model.name: model for model in found}

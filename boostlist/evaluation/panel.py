@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sklearn.utils import get_tags
+
 from boostlist.checks import did_you_mean
 from boostlist.datasets import RankingData
 from boostlist.evaluation.contenders import Contender, Grid, Trained, inputs
@@ -77,6 +79,12 @@ class Model:
     def stops(self) -> bool:
         """Whether it is trained with data to stop on."""
         return FAMILIES[self.family].stops
+
+    @property
+    def takes_categories(self) -> bool:
+        """Whether its features may be categories."""
+        family = FAMILIES[self.family]
+        return bool(get_tags(family.load()(**family.fixed)).input_tags.categorical)
 
     @property
     def is_host_own(self) -> bool:

@@ -40,6 +40,8 @@ class Plan:
         How many times each query is tested, in folds that are cut in another way each time.
     keep_models
         Whether to save the trained models.
+    notes
+        What readers of the figures should know: what of the data is not used, which models are left out.
     """
 
     source: Source
@@ -53,6 +55,7 @@ class Plan:
     search: str = "random"
     repeats: int = 1
     keep_models: bool = False
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in (*self.metrics, self.select):

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from boostlist.checks import warn
 from boostlist.datasets import Fold, RankingData, load_letor
 from boostlist.datasets.folds import PARTS, deal, refuse_few_queries, rotation
 from boostlist.evaluation.folds import find_source
@@ -159,8 +158,6 @@ def make_source(
     if hasattr(whole, "columns"):
         whole = RankingData.from_frame(whole)
     if isinstance(whole, RankingData):
-        if whole.position is not None:
-            warn("compare takes labels at face value: the positions of the data are not used; see docs/clicks.md")
         return Rotation(whole, name, _chosen(tuple(range(1, PARTS * repeats + 1)), folds, name), seed)
     if repeats > 1:
         raise ValueError("the folds are given, and cannot be repeated: repeats need one file, or data that is not cut")
@@ -173,6 +170,13 @@ def make_source(
         )
     chosen = _chosen(tuple(range(1, len(given) + 1)), folds, name)
     return GivenFolds([given[number - 1] for number in chosen])
+
+
+def in_memory(source: Source) -> list[RankingData]:
+    """Return what is known of the data without reading: none of files, which have neither categories nor positions."""
+    if isinstance(source, Rotation):
+        return [source.data]
+    return [fold.train for fold in source.folds] if isinstance(source, GivenFolds) else []
 
 
 def _read_file(path: Path, whole: bool, comments: bool) -> Any:

@@ -33,7 +33,7 @@ def cells(summary: Summary, entry: Entry, rank: int) -> list[str]:
     if against is None:
         tests = ["baseline" if entry.model == plan.baseline else "", ""]
     else:
-        tests = [f"{against.difference:+.4f}", p_text(entry)]
+        tests = [signed(against.difference), p_text(entry)]
     return [
         str(rank),
         name,
@@ -44,6 +44,11 @@ def cells(summary: Summary, entry: Entry, rank: int) -> list[str]:
         duration(entry.train_seconds),
         f"{entry.rank_microseconds:.2f} µs",
     ]
+
+
+def signed(difference: float) -> str:
+    """Return a difference with its sign; what rounds to nothing has none against it."""
+    return f"{difference:+z.4f}"
 
 
 def p_text(entry: Entry) -> str:
@@ -69,7 +74,7 @@ def as_text(summary: Summary, width: int | None = None) -> str:
     width
         Characters that fit in a line, which the table is cut for and text is wrapped at; None for no limit.
     """
-    notes = [f"{name}: {reason}" for name, reason in trouble(summary)]
+    notes = remarks(summary)
     if not summary.entries:
         blocks = ["no model has been trained on a whole fold yet"]
     else:
@@ -155,6 +160,11 @@ def trouble(summary: Summary) -> list[tuple[str, str]]:
     ]
 
 
+def remarks(summary: Summary) -> list[str]:
+    """Return what the plan has to say, and models that failed."""
+    return [*summary.plan.notes, *(f"{name}: {reason}" for name, reason in trouble(summary))]
+
+
 def as_markdown(summary: Summary) -> str:
     """Return the comparison as a Markdown table."""
     titles = header(summary)
@@ -167,7 +177,7 @@ def as_markdown(summary: Summary) -> str:
         if i == 1:
             row[1:3] = [f"**{row[1]}**", f"**{row[2]}**"]
         lines.append("| " + " | ".join(row) + " |")
-    notes = [footnote(summary), *(f"{name}: {reason}" for name, reason in trouble(summary))]
+    notes = [footnote(summary), *remarks(summary)]
     return "\n".join(lines) + "\n\n" + "\n\n".join(map(_markdown, notes)) + "\n"
 
 
@@ -194,7 +204,7 @@ def as_latex(summary: Summary) -> str:
         if entry.against is None:
             tests = ["baseline" if entry.model == summary.plan.baseline else "", ""]
         else:
-            tests = [f"${entry.against.difference:+.4f}$", p_text(entry).strip().replace("<0.001", "$<$0.001")]
+            tests = [f"${signed(entry.against.difference)}$", p_text(entry).strip().replace("<0.001", "$<$0.001")]
         lines.append(" & ".join((_latex(entry.name), *values, *tests)) + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}", f"% {footnote(summary)}"]
     return "\n".join(lines) + "\n"
@@ -221,8 +231,7 @@ def as_html(summary: Summary) -> str:
         )
         for tag, row in zip(["th", *["td"] * (len(rows) - 1)], rows, strict=True)
     )
-    notes = [footnote(summary)] if body else ["No model has results."]
-    notes += [f"{name}: {reason}" for name, reason in trouble(summary)]
+    notes = [footnote(summary) if body else "No model has results.", *remarks(summary)]
     lines = "".join(f"<tr>{row}</tr>" for row in body)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>" + "".join(
         f"<p>{html.escape(note)}</p>" for note in notes
@@ -241,6 +250,7 @@ def as_json(summary: Summary) -> str:
             "seed": plan.seed,
             "models": [_record(summary, entry) for entry in summary.entries],
             "missing": summary.missing,
+            "notes": list(plan.notes),
         },
         indent=2,
     )

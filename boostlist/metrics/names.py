@@ -47,7 +47,7 @@ def get(name: str, **parameters: Any) -> Metric:
     prefix, at, cut = what.lower().partition("@")
     if prefix not in registry:
         known = f"known are {', '.join(registry)}, most with a cut-off as in ndcg@10"
-        raise ValueError(f"there is no metric {name!r}; {did_you_mean(prefix, registry, known)}")
+        raise ValueError(f"there is no metric {name!r}; {did_you_mean(prefix, registry, known, suffix=at + cut)}")
     metric = registry[prefix]
     k = {field.name: field for field in fields(metric)}.get("k")
     if k is None:

@@ -3,12 +3,13 @@ from __future__ import annotations
 import json
 import signal
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from boostlist.cli import main
 from boostlist.datasets import make_ranking
-from boostlist.evaluation import report, workers
+from boostlist.evaluation import panel, report, workers
 from tests.evaluation.stubs import Threads, write_parts
 
 
@@ -97,6 +98,22 @@ def test_csv_with_columns_of_other_names_drawn_settings_and_kept_models(tmp_path
     assert queries["linear:listnet"].mean() < queries["column:theirs"].mean()
 
 
+def test_clicks_and_categories(tmp_path, capsys, threads, monkeypatch):
+    monkeypatch.setattr(panel, "DEFAULT", ("lightgbm:lambdarank?n_estimators=2&extra_trees=false", "linear:listnet"))
+    frame = make_ranking(30, docs=6, seed=1).to_frame()
+    frame.assign(position=1, town=np.where(frame["label"] > 1, "Ulm", "Bonn")).to_csv(tmp_path / "log.csv", index=False)
+    command = ["compare", str(tmp_path / "log.csv"), "--categorical", "town", "--folds", "1", "--jobs", "1", "--quiet"]
+    assert main([*command, "--out", str(tmp_path / "out")]) == 0
+    notes = [
+        "labels are taken at face value: the positions of the data are not used; see docs/clicks.md",
+        "left out, since they take no categories: linear:listnet",
+    ]
+    done = capsys.readouterr()
+    assert done.err.splitlines() == [f"boostlist: {note}" for note in notes]
+    for note in notes:
+        assert f'<p class="notice">{note}</p>' in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
 def test_data_that_cannot_be_read_does_not_block_the_next_try(data, tmp_path, capsys, threads):
     bad = tmp_path / "bad.txt"
     bad.write_text("1 qid:1 nonsense\n" * 9)
@@ -141,7 +158,6 @@ def test_ctrl_c_while_the_report_is_written(data, tmp_path, capsys, monkeypatch,
         (["--folds", "a-b"], "--folds takes numbers and ranges"),
         (["--folds", "1-"], "--folds takes numbers and ranges"),
         (["--baseline", "nope"], "there is no model 'nope'"),
-        (["--jobs", "0"], "--jobs must be at least 1"),
         (["--grid", "medium"], "--grid is small, full or a file"),
         (["--models", "lightgbm:cs_listmle?foo=1"], "model lightgbm:cs_listmle?foo=1: Unknown parameter: foo"),
     ],

@@ -55,6 +55,15 @@ def test_wrong_usage_ends_with_2(arguments, capsys):
     assert "usage:" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", [["compare"], ["train", "x", "-o", "y"], ["warmup"]], ids=lambda each: each[0])
+@pytest.mark.parametrize("jobs", ["0", "-3", "two"])
+def test_there_is_at_least_one_job(command, jobs, capsys):
+    with pytest.raises(SystemExit) as exit_info:
+        main([*command, "--jobs", jobs])
+    assert exit_info.value.code == 2
+    assert f"--jobs: it must be a whole number of at least 1, got '{jobs}'" in capsys.readouterr().err
+
+
 def test_debug_shows_the_traceback(tmp_path):
     command = [sys.executable, "-m", "boostlist"]
     rest = ["data", "describe", str(tmp_path / "nothing.txt")]

@@ -94,7 +94,12 @@ def test_text_is_dropped_or_a_category(tmp_path, capsys):
     (tmp_path / "train.csv").write_text("\n".join(["qid,label,town,title,x", *rows]), encoding="utf-8")
     command = ["train", table, "-m", "lightgbm:listnet?n_estimators=3"]
     for options, message in (
-        ([], "train.csv: column 'town' holds 'Ulm', no number, in row 0; leave it out by --drop town, or .*--categ"),
+        (
+            [],
+            "train.csv: column 'town' holds 'Ulm', no number, in row 0, and no numbers are in 'title' either; leave "
+            "columns out by --drop town,title, or .*--categorical town,title",
+        ),
+        (["--drop", "title"], "column 'town' holds 'Ulm', no number, in row 0; leave columns out by --drop town, or"),
         (["--drop", "town,titel"], "there is no column 'titel'; did you mean title?"),
     ):
         assert main([*command, "-o", model, *options]) == 1
@@ -254,8 +259,9 @@ def test_what_only_the_training_can_tell_ends_with_1(files, tmp_path, capsys):
 def test_bad_files(files, tmp_path, capsys):
     assert main(["train", files[0], "-o", str(tmp_path)]) == 2
     assert "it is a folder; give a file in it" in capsys.readouterr().err
-    assert main(["train", files[0], "-o", str(tmp_path / "no" / "model.txt")]) == 2
-    assert "no folder" in capsys.readouterr().err
+    for command in (["train", files[0], "-o"], ["rank", "m.txt", files[1], "-o"], ["data", "convert", files[0]]):
+        assert main([*command, str(tmp_path / "no" / "file.txt")]) == 2
+        assert f"no folder {tmp_path / 'no'}, or" in capsys.readouterr().err
     (tmp_path / "junk.npz").write_bytes(b"PK\x03\x04 not a model")
     assert main(["rank", str(tmp_path / "junk.npz"), files[1]]) == 1
     assert "junk.npz" in capsys.readouterr().err

@@ -18,8 +18,3 @@ def test_the_command_shows_what_is_done(capsys, monkeypatch):
     out, err = capsys.readouterr()
     assert err == "[1/1] metric mrr\n"
     assert out.startswith("1 parts compiled in ")
-
-
-def test_no_processes_is_wrong_usage(capsys):
-    assert main(["warmup", "--jobs", "0"]) == 2
-    assert "--jobs" in capsys.readouterr().err

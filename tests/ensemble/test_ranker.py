@@ -333,6 +333,7 @@ def test_names_of_the_default_panel():
         ({"members": [("a__b", LinearRanker())]}, "without '__', got 'a__b'"),
         ({"members": [3]}, "member 'int' is no estimator"),
         ({"members": [StandardScaler()]}, "'standardscaler' is no estimator"),
+        ({"members": ["cs_listmle"]}, r"'cs_listmle'; a loss is given as TreeRanker\('cs_listmle'\)"),
         ({"members": [Constant()], "n_bags": 2}, "member 'constant': fit of Constant takes no sample_weight"),
         ({"weights": "best"}, "weights must be one of 'uniform', 'fitted'"),
         ({"weights": "fitted"}, 'weights="fitted" needs data that the members are not trained on'),

@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 import boostlist
 from boostlist import LinearRanker
 from boostlist.datasets import Fold, RankingData, make_ranking, write_letor
+from boostlist.evaluation import tables
 from boostlist.evaluation.comparison import Comparison, make_plan
 from boostlist.evaluation.lineup import contenders
 from boostlist.evaluation.search import check_search
@@ -100,6 +101,36 @@ def test_two_models_of_other_folds_are_not_compared(tmp_path):
     found = Comparison(summarize(outcome))
     with pytest.raises(ValueError, match=r"kernel:cs_listmle has results of the folds \(1, 2\), linear:cs_listmle of"):
         found.significance("kernel:cs_listmle", "linear:cs_listmle")
+
+
+def test_data_with_positions_and_categories(data):
+    """What is not used or left out is said; models that were asked for by name stay, and so does the baseline."""
+    frame = data.to_frame().assign(position=1, kind="a").astype({"kind": "category"})
+    plan = make_plan(frame, ["default", "linear:listnet"], **PLAN | {"baseline": "ranksvm"})
+    kept = {model.name for model in plan.models}
+    assert {"lightgbm:lambdarank", "ensemble", "linear:listnet", "ranksvm"} < kept
+    assert plan.notes == (
+        "labels are taken at face value: the positions of the data are not used; see docs/clicks.md",
+        "left out, since they take no categories: linear:cs_rglist, kernel:cs_listmle",
+    )
+    assert make_plan(data, "default", **PLAN).notes == ()
+    folds = [Fold(1, data, data, RankingData.from_frame(frame))]
+    assert make_plan(folds, "default", **PLAN).notes == ()
+    folds = [Fold(1, RankingData.from_frame(frame), data, data)]
+    assert len(make_plan(folds, "default", **PLAN).notes) == 2
+
+
+def test_a_note_is_a_warning_in_python(data, threads):
+    frame = data.to_frame().assign(position=1)
+    with pytest.warns(UserWarning, match="positions of the data are not used"):
+        found = boostlist.compare(frame, lambda X: X[:, 0], **QUICK)
+    for text in (str(found), found.to_markdown(), found._repr_html_(), found.to_json()):
+        assert "positions of the data are not used" in text
+
+
+def test_differences_of_nothing_have_no_minus(found):
+    assert tables.signed(-1e-5) == tables.signed(0.0) == "+0.0000"
+    assert tables.signed(-6e-5) == "-0.0001"
 
 
 def test_times_are_of_the_processor(data, monkeypatch):

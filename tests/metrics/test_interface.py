@@ -49,7 +49,7 @@ def test_get_passes_conventions_on():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("ndgc@10", r"there is no metric 'ndgc@10'; did you mean ndcg"),
+        ("ndgc@10", r"there is no metric 'ndgc@10'; did you mean ndcg@10\?"),
         ("zzz", r"there is no metric 'zzz'; known are dcg, ndcg"),
         ("ndcg@", r"the cut-off in 'ndcg@' must be a whole number of at least 1, as in ndcg@10"),
         ("ndcg@0", r"must be a whole number of at least 1"),
