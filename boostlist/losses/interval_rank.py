@@ -32,10 +32,25 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from boostlist.checks import check_number
 from boostlist.gains import Gain, check_gain
 from boostlist.losses.base import DIAG, Traits
 from boostlist.losses.compiled import CompiledLoss
-from boostlist.losses.interval_solver import PULL, chain, hold, room_for, settle, solve, stand
+from boostlist.losses.interval_solver import (
+    HOLD,
+    JOINED,
+    PULL,
+    REST,
+    K,
+    N,
+    X,
+    chain,
+    hold,
+    room_for,
+    settle,
+    solve,
+    stand,
+)
 from boostlist.losses.targets import grade_targets
 from boostlist.parallel import compiled
 
@@ -56,11 +71,11 @@ class Tables(NamedTuple):
 
 
 @compiled
-def _node(score, at, x, edge, joined):  # type: ignore[no-untyped-def]
+def _node(score, at, room, x, edge):  # type: ignore[no-untyped-def]
     """Node that a document pulls at, in the grade whose lower node is `at`; -1 inside the interval."""
-    if joined[at] or score < x[at] - edge:
+    if room.node[JOINED, at] > 0 or score < room.node[x + X, at] - edge:
         return at
-    return at + 1 if score > x[at + 1] + edge else -1
+    return at + 1 if score > room.node[x + X, at + 1] + edge else -1
 
 
 @compiled
@@ -68,31 +83,35 @@ def _interval_rank(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     lam3, levels, t = tables.lam3, tables.levels, tables.t
     order, document = levels.order, levels.document
     room = room_for(lists, levels)
-    scores, x, joined, C = room.f, room.x, room.joined, room.c
+    scores, node = room
     for q in lists.query:
-        rows, weight = slice(lists.start[q], lists.start[q + 1]), lists.weight[q]
-        fq, gradient, diag = f[rows], out.gradient[rows], out.diag[rows]
+        begin, weight = lists.start[q], lists.weight[q]
         first, last = levels.start[q], levels.start[q + 1]
-        size = stand(fq, first, last, tables, room)
-        minimum, _ = solve(first, last, tables, size, room)
+        size = stand(f[begin : lists.start[q + 1]], first, last, tables, room)
+        x, out.value[q] = solve(first, last, tables, size, room)
         edge = 0.0
         if need & DIAG:
-            edge = settle(first, last, tables, size, room)
-            hold(2 * (last - first), room.here, joined, C)
-        pointwise = 0.0
+            edge = settle(x, first, last, tables, size, room)
+            hold(2 * (last - first), node, x)
         for g in range(first, last):
             at = 2 * (g - first)
+            l_g, u_g = node[x + X, at], node[x + X, at + 1]
+            low, high = l_g - edge, u_g + edge
+            if node[JOINED, at] > 0:
+                low = high = np.inf
+            below, above = weight - weight / node[HOLD, at], weight - weight / node[HOLD, at + 1]
             for i in range(document[g], document[g + 1]):
-                score, row = scores[i - document[first]], order[i]
-                off = fq[row] - t[g]
-                pointwise += off * off
-                gradient[row] = weight * (score - min(max(score, x[at]), x[at + 1]) + lam3 * off)
-                own = 0.0
-                if need & DIAG:
-                    node = _node(score, at, x, edge, joined)
-                    own = 1 - 1 / C[node] if node >= 0 else 0.0
-                diag[row] = weight * (own + lam3)
-        out.value[q] = minimum + 0.5 * lam3 * pointwise
+                score, row = scores[i - document[first]], np.uint64(begin + order[i])
+                out.gradient[row] = weight * (score - min(max(score, l_g), u_g))
+                out.diag[row] = below if score < low else above if score > high else 0.0
+        if lam3 > 0:
+            for g in range(first, last):
+                for i in range(document[g], document[g + 1]):
+                    row = begin + order[i]
+                    off = f[row] - t[g]
+                    out.value[q] += 0.5 * lam3 * off * off
+                    out.gradient[row] += weight * lam3 * off
+                    out.diag[row] += weight * lam3
 
 
 @compiled
@@ -100,31 +119,32 @@ def _interval_rank_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-d
     lam3, levels = tables.lam3, tables.levels
     order, document = levels.order, levels.document
     room = room_for(lists, levels)
-    scores, x, here, joined, rest, _, y, _, zero, c, m = room
+    scores, node = room
     for q in lists.query:
         rows = slice(lists.start[q], lists.start[q + 1])
         vq, out_q = v[rows], out[rows]
         first, last = levels.start[q], levels.start[q + 1]
         nodes = 2 * (last - first)
         size = stand(f[rows], first, last, tables, room)
-        solve(first, last, tables, size, room)
-        edge = settle(first, last, tables, size, room)
+        x, _ = solve(first, last, tables, size, room)
+        edge = settle(x, first, last, tables, size, room)
         # K y = A' v: the chain again, with documents at v and springs without length.
-        zero[:nodes] = 0.0
-        rest[:nodes] = 0.0
-        here[PULL, :nodes] = 0.0
+        y, z = (x + 4) % 12, (x + 8) % 12
+        for i in range(nodes):
+            node[z + X, i] = node[z + PULL, i] = node[REST, i] = 0.0
+            node[z + N, i], node[z + K, i] = node[x + N, i], node[x + K, i]
         for g in range(first, last):
             at = 2 * (g - first)
             for i in range(document[g], document[g + 1]):
-                node = _node(scores[i - document[first]], at, x, edge, joined)
-                if node >= 0:
-                    here[PULL, node] += vq[order[i]]
-        chain(nodes, zero, here, rest, joined, c, m, y)
+                end = _node(scores[i - document[first]], at, room, x, edge)
+                if end >= 0:
+                    node[z + PULL, end] += vq[order[i]]
+        chain(nodes, node, z, y)
         for g in range(first, last):
             at = 2 * (g - first)
             for i in range(document[g], document[g + 1]):
-                node, vi = _node(scores[i - document[first]], at, x, edge, joined), vq[order[i]]
-                out_q[order[i]] = lists.weight[q] * (lam3 * vi + (vi - y[node] if node >= 0 else 0.0))
+                end, vi = _node(scores[i - document[first]], at, room, x, edge), vq[order[i]]
+                out_q[order[i]] = lists.weight[q] * (lam3 * vi + (vi - node[y + X, end] if end >= 0 else 0.0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,10 +181,9 @@ class IntervalRank(CompiledLoss):
     hessp_loop = staticmethod(_interval_rank_hessp)
 
     def __post_init__(self) -> None:
-        for name in ("lam1", "lam2", "lam3"):
-            price = getattr(self, name)
-            if not price >= 0 or (np.isinf(price) and name != "lam1"):
-                raise ValueError(f"{name} must be {'' if name == 'lam1' else 'finite and '}>= 0, got {price}")
+        check_number("lam1", 0 if self.lam1 == np.inf else self.lam1, otherwise=", or inf")
+        for name in ("lam2", "lam3"):
+            check_number(name, getattr(self, name))
         object.__setattr__(self, "targets", check_gain(self.targets, "targets"))
 
     @property

@@ -34,7 +34,8 @@ ends:
 (Where P has several minima, because no document is beyond some node, the nearest is taken; no list was found for which
 that keeps the method from ending.) In floating point the sign of the end is that y lies in the piece of x: then y is
 exact up to the rounding of one linear solve. Where documents tie with an end of their interval two pieces can
-alternate; then the forces left over at y, no larger than rounding of the positions makes them, are the sign.
+alternate; then, as soon as F falls no more, the forces left over at y are the sign: they are no larger than rounding of
+the positions makes them.
 
 A pass over the documents of a grade gives its counts and forces, so that nothing is sorted: O(n) a step. The number of
 steps grows with log n: about 4 for 100 documents, 13 for a million.
@@ -46,15 +47,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from boostlist.parallel import compiled, longest
+from boostlist.parallel import compiled, inlined, longest, vectorized
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from boostlist._typing import FloatArray
 
-# Rows of a piece: documents at each node, their pull on it, stiffness of the spring to the next node.
-_N, PULL, _K = range(3)
+# Rows of `Room.node`, of which four from 0, 4 or 8 on are a point: the nodes, and the piece that they are in, which is
+# the number of documents at each node, their pull on it, and the stiffness of the spring to the next node.
+X, N, PULL, K = range(4)
+# Of the spring to the next node its rest length, and whether it is none because the two are joined (1 or 0).
+REST, JOINED = 12, 13
+# Largest stiffness of the grade, at even nodes; for `chain` m, and the share by which the next node draws from there.
+_STIFFNESS, _M, _P = 14, 15, 16
+# Stiffness with which each node holds on to the ground.
+HOLD = 17
+_ROWS = 18
 
 # Forces relative to stiffness x size of the scores that are rounding error.
 _EXACT = 1e-14
@@ -74,180 +81,154 @@ _STEPS = 10
 
 
 class Room(NamedTuple):
-    """What a query's minimum is found in, large enough for some queries; all but the scores by node.
+    """What a query's minimum is found in, large enough for some queries.
 
     Attributes
     ----------
     f
         Scores in ascending order of grade, relative to one of them.
-    x, here, joined
-        The nodes, the piece that they are in, and which are joined to the next.
-    rest, stiffness
-        Rest length of the spring to the next node, and at even nodes the largest stiffness of the grade.
-    y, there, z, c, m
-        To work in.
+    node
+        A column for each node; the rows are named above.
     """
 
     f: FloatArray
-    x: FloatArray
-    here: FloatArray
-    joined: NDArray[np.bool_]
-    rest: FloatArray
-    stiffness: FloatArray
-    y: FloatArray
-    there: FloatArray
-    z: FloatArray
-    c: FloatArray
-    m: FloatArray
+    node: FloatArray
 
 
 @compiled
 def room_for(lists, levels):  # type: ignore[no-untyped-def]
     """Return room for the longest of the queries."""
-    nodes = 2 * longest(lists.query, levels.start)
-    x, rest, stiffness, y = np.empty(nodes), np.empty(nodes), np.empty(nodes), np.empty(nodes)
-    z, c, m = np.empty(nodes), np.empty(nodes), np.empty(nodes)
-    here, there = np.empty((3, nodes)), np.empty((3, nodes))
-    f, joined = np.empty(longest(lists.query, lists.start)), np.empty(nodes, np.bool_)
-    return Room(f, x, here, joined, rest, stiffness, y, there, z, c, m)
+    return Room(np.empty(longest(lists.query, lists.start)), np.empty((_ROWS, 2 * longest(lists.query, levels.start))))
+
+
+@vectorized
+def _beyond(f, low, high, l_g, u_g):  # type: ignore[no-untyped-def]
+    """Documents low:high at or below l_g and at or above u_g, their distances from there, and the sum of squares."""
+    below = above = 0
+    down = up = squares = 0.0
+    for i in range(low, high):
+        a = l_g - f[i] if f[i] < l_g else 0.0
+        b = f[i] - u_g if f[i] > u_g else 0.0
+        below += f[i] <= l_g
+        above += f[i] >= u_g
+        down += a
+        up += b
+        squares += a * a + b * b
+    return below, above, down, up, squares
 
 
 @compiled
-def measure(x, piece, first, last, tables, room):  # type: ignore[no-untyped-def]
-    """Fill the piece at x and return F(x). A document at an end counts as beyond it, once if l = u."""
-    f, rest, lam1, lam2, document = room.f, room.rest, tables.lam1, tables.lam2, tables.levels.document
-    begin = document[first]
+def measure(x, first, last, tables, room):  # type: ignore[no-untyped-def]
+    """Fill the piece of the point x and return F. A document at an end counts as beyond it, once if l = u."""
+    f, node, lam1, lam2, document = room.f, room.node, tables.lam1, tables.lam2, tables.levels.document
     total = 0.0
     soft = not np.isinf(lam1)
-    for g in range(last - first):
-        low, high = document[first + g] - begin, document[first + g + 1] - begin
-        l_g, u_g = x[2 * g], x[2 * g + 1]
-        below = above = 0
-        down = up = squares = 0.0
-        for i in range(low, high):
-            a = max(l_g - f[i], 0.0)
-            b = max(f[i] - u_g, 0.0)
-            below += f[i] <= l_g
-            above += f[i] >= u_g
-            down += a
-            up += b
-            squares += a * a + b * b
-        piece[_N, 2 * g] = below
-        piece[_N, 2 * g + 1] = above if l_g < u_g else high - low - below
-        piece[PULL, 2 * g] = -down
-        piece[PULL, 2 * g + 1] = up
-        piece[_K, 2 * g] = lam2
-        piece[_K, 2 * g + 1] = 0.0
+    for g in range(first, last):
+        i, low, high = 2 * (g - first), document[g] - document[first], document[g + 1] - document[first]
+        l_g, u_g = node[x + X, i], node[x + X, i + 1]
+        below, above, down, up, squares = _beyond(f, low, high, l_g, u_g)
+        node[x + N, i] = below
+        node[x + N, i + 1] = above if l_g < u_g else high - low - below
+        node[x + PULL, i] = -down
+        node[x + PULL, i + 1] = up
+        node[x + K, i] = lam2
+        node[x + K, i + 1] = 0.0
         total += squares + lam2 * (u_g - l_g) ** 2
-        if first + g + 1 < last and soft:
-            gap = rest[2 * g + 1] - (x[2 * g + 2] - u_g)
+        if g + 1 < last and soft:
+            gap = node[REST, i + 1] - (node[x + X, i + 2] - u_g)
             if gap > 0:
-                piece[_K, 2 * g + 1] = lam1
+                node[x + K, i + 1] = lam1
                 total += lam1 * gap * gap
     return 0.5 * total
 
 
 @compiled
-def chain(nodes, x, piece, rest, joined, c, m, y):  # type: ignore[no-untyped-def]
-    """Fill y, the minimum of a piece with joined nodes at rest length.
+def chain(nodes, node, x, y):  # type: ignore[no-untyped-def]
+    """Fill the nodes of the point y with the minimum of the piece of x, with joined nodes at rest length.
 
-    Node i and those before it are tied to m_i by c_i.
+    Node i and those before it are tied to m_i by c_i, and by e_i to what is a rest length from the next node.
     """
-    e = t = 0.0
-    loose = 0
+    e = t = loose = 0.0
     for i in range(nodes):
-        c[i] = e + piece[_N, i]
-        if c[i] > 0:
-            m[i] = x[i] + (e * (t - x[i]) + piece[PULL, i]) / c[i]
-            loose = 0
+        x_i, k = node[x + X, i], node[x + K, i]
+        c = e + node[x + N, i]
+        if c > 0:
+            m = x_i + node[x + PULL, i] / c + e / c * (t - x_i)
+            loose = 0.0
         else:
-            m[i] = x[i] + loose * (t - x[i]) / (loose + 1)
+            m = x_i + loose * (t - x_i) / (loose + 1)
             loose += 1
-        k = piece[_K, i]
-        if joined[i]:
-            e, t = c[i], m[i] + rest[i]
+        if node[JOINED, i] > 0:
+            p = 1.0
         elif k > 0:
-            e, t = c[i] * k / (c[i] + k), m[i] + rest[i]
+            p = k / (c + k)
         else:
-            e = 0.0
-            loose = 0
-    y[nodes - 1] = m[nodes - 1]
+            p = loose = 0.0
+        e, t = c * p, m + node[REST, i]
+        node[_M, i], node[_P, i] = m, p
+    y_i = m
+    node[y + X, nodes - 1] = y_i
     for i in range(nodes - 2, -1, -1):
-        k = piece[_K, i]
-        if joined[i]:
-            y[i] = y[i + 1] - rest[i]
-        elif k > 0:
-            y[i] = m[i] + k * (y[i + 1] - rest[i] - m[i]) / (c[i] + k)
-        else:
-            y[i] = m[i]
+        m, t = node[_M, i], y_i - node[REST, i]
+        y_i = t if node[JOINED, i] > 0 else m + node[_P, i] * (t - m)
+        node[y + X, i] = y_i
 
 
-@compiled
-def _equilibrium(nodes, x, piece, rest, hard, joined, c, m, y):  # type: ignore[no-untyped-def]
-    """Fill y, the minimum of a piece under l <= u and, if they are hard, bounds on the gaps."""
+@inlined
+def _equilibrium(nodes, node, x, y, hard):  # type: ignore[no-untyped-def]
+    """Fill y with the minimum of the piece of x under l <= u and, if they are hard, bounds on the gaps."""
     for i in range(nodes):
-        joined[i] = False
+        node[JOINED, i] = 0.0
     crossed = True
     while crossed:
-        chain(nodes, x, piece, rest, joined, c, m, y)
+        chain(nodes, node, x, y)
         crossed = False
         for i in range(0, nodes - 1, 1 if hard else 2):
-            if y[i] + rest[i] > y[i + 1] and not joined[i]:
-                joined[i] = crossed = True
+            if node[y + X, i] + node[REST, i] > node[y + X, i + 1] and node[JOINED, i] == 0:
+                node[JOINED, i] = 1.0
+                crossed = True
 
 
 @compiled
-def force(i, nodes, x, piece, rest):  # type: ignore[no-untyped-def]
-    """Slope of F in the position of node i."""
-    slope = -piece[PULL, i]
-    if i > 0:
-        slope += piece[_K, i - 1] * (x[i] - x[i - 1] - rest[i - 1])
-    if i + 1 < nodes:
-        slope -= piece[_K, i] * (x[i + 1] - x[i] - rest[i])
-    return slope
-
-
-@compiled
-def _slope(nodes, x, piece, rest, a, b):  # type: ignore[no-untyped-def]
+def _slope(nodes, node, x, a, b):  # type: ignore[no-untyped-def]
     """Slope of F at x in the direction b - a, summed over documents and springs."""
-    total = 0.0
-    for i in range(nodes):
-        total -= piece[PULL, i] * (b[i] - a[i])
-        if i + 1 < nodes and piece[_K, i] > 0:
-            total += piece[_K, i] * (x[i + 1] - x[i] - rest[i]) * ((b[i + 1] - a[i + 1]) - (b[i] - a[i]))
+    total = step = 0.0
+    for i in range(nodes - 1, -1, -1):
+        after, step = step, node[b + X, i] - node[a + X, i]
+        total -= node[x + PULL, i] * step
+        if i + 1 < nodes:
+            total += node[x + K, i] * (node[x + X, i + 1] - node[x + X, i] - node[REST, i]) * (after - step)
     return total
 
 
 @compiled
-def _at_bound(i, nodes, x, rest, hard, edge):  # type: ignore[no-untyped-def]
-    """Whether node i is at its bound to the next: the other end of its interval or, if gaps are hard, the next one."""
-    if i % 2 == 0:
-        return x[i] >= x[i + 1]
-    return hard and i + 1 < nodes and x[i + 1] - x[i] - rest[i] <= edge
+def _balance(nodes, node, x, hard, edge):  # type: ignore[no-untyped-def]
+    """Join the nodes that a bound holds by a force; return the largest force over stiffness that none does.
 
-
-@compiled
-def _left_over(nodes, x, piece, rest, hard, stiffness, size):  # type: ignore[no-untyped-def]
-    """Largest force over stiffness that is not balanced by a bound: 0 at the minimum.
-
-    Along a run of nodes at their bounds forces add up; what has come together must press on, and nothing be left.
+    A bound is the other end of an interval and, if gaps are hard, the next one. Along a run of nodes at their bounds
+    forces add up; what has come together must press on, and nothing be left: at the minimum the result is 0.
     """
-    worst = total = stiff = 0.0
+    worst = total = stiff = ahead = 0.0
     for i in range(nodes):
-        total += force(i, nodes, x, piece, rest)
-        stiff += stiffness[i - i % 2]
-        held = _at_bound(i, nodes, x, rest, hard, _EXACT * size)
+        behind, ahead, slack = ahead, 0.0, np.inf
+        if i + 1 < nodes:
+            slack = node[x + X, i + 1] - node[x + X, i] - node[REST, i]
+            ahead = node[x + K, i] * slack
+        total += behind - ahead - node[x + PULL, i]
+        stiff += node[_STIFFNESS, i - i % 2]
+        held = slack <= 0 if i % 2 == 0 else hard and slack <= edge
+        node[JOINED, i] = held and -total > edge * stiff
         worst = max(worst, (total if held else abs(total)) / stiff)
         if not held:
             total = stiff = 0.0
     return worst
 
 
-@compiled
-def _same_piece(nodes, piece, other):  # type: ignore[no-untyped-def]
+@inlined
+def _same_piece(nodes, node, x, y):  # type: ignore[no-untyped-def]
     same = True
     for i in range(nodes):
-        same &= piece[_N, i] == other[_N, i] and piece[_K, i] == other[_K, i]
+        same &= (node[x + N, i] == node[y + N, i]) & (node[x + K, i] == node[y + K, i])
     return same
 
 
@@ -258,123 +239,116 @@ def stand(f, first, last, tables, room):  # type: ignore[no-untyped-def]
     Differences of scores are what counts; relative to a score of the list they keep their digits. So does the mean
     relative to a score of the grade: where all scores of a grade are equal it is that score. Hard gaps move nodes up.
     """
-    order, document, t = tables.levels.order, tables.levels.document, tables.t
-    sorted_f, x, rest, stiffness = room.f, room.x, room.rest, room.stiffness
+    order, document, t, node, sorted_f = tables.levels.order, tables.levels.document, tables.t, room.node, room.f
     hard = np.isinf(tables.lam1)
     origin = f[order[document[first]]]
-    size = 0.0
-    for g in range(last - first):
-        low, high = document[first + g], document[first + g + 1]
+    size = above = 0.0
+    for g in range(first, last):
+        low, high, i = document[g], document[g + 1], 2 * (g - first)
         head, total = f[order[low]] - origin, 0.0
-        for i in range(low, high):
-            score = f[order[i]] - origin
-            sorted_f[i - document[first]] = score
+        for k in range(low, high):
+            score = f[order[k]] - origin
+            sorted_f[k - document[first]] = score
             total += score - head
             size = max(size, abs(score))
         start = head + total / (high - low)
-        if hard and g > 0:
-            start = max(start, x[2 * g - 1] + rest[2 * g - 1])
-        x[2 * g] = x[2 * g + 1] = start
-        rest[2 * g] = rest[2 * g + 1] = 0.0
-        if first + g + 1 < last:
-            rest[2 * g + 1] = t[first + g + 1] - t[first + g]
-        stiffness[2 * g] = high - low + (0.0 if hard else 2 * tables.lam1) + tables.lam2
+        if hard and g > first:
+            start = max(start, above)
+        rest = t[g + 1] - t[g] if g + 1 < last else 0.0
+        above = start + rest
+        node[X, i] = node[X, i + 1] = start
+        node[REST, i], node[REST, i + 1] = 0.0, rest
+        node[_STIFFNESS, i] = high - low + (0.0 if hard else 2 * tables.lam1) + tables.lam2
     return size + (t[last - 1] - t[first])
 
 
 @compiled
 def solve(first, last, tables, size, room):  # type: ignore[no-untyped-def]
-    """Move x from a start with l <= u to the minimum, fill the piece `here`, and return F and the number of steps.
+    """Move nodes from a start with l <= u to the minimum; return where its point is, and F.
 
     `stand` makes the start, and returns the size of scores and targets, for what counts as rounding error.
     """
-    _, x, here, joined, rest, stiffness, y, there, z, c, m = room
+    node = room.node
     nodes, hard = 2 * (last - first), np.isinf(tables.lam1)
-    F = measure(x, here, first, last, tables, room)
+    x, y, z = np.int64(0), np.int64(4), np.int64(8)  # as literals each would be a type that all is compiled for
+    F = measure(x, first, last, tables, room)
     left = np.inf
-    for step in range(_STEPS * (nodes + 10)):
-        _equilibrium(nodes, x, here, rest, hard, joined, c, m, y)
-        F_y = measure(y, there, first, last, tables, room)
-        before, left = left, _left_over(nodes, y, there, rest, hard, stiffness, size)
-        done = (
-            _same_piece(nodes, here, there) or left <= _EXACT * size or (left <= _SMALL * size and left > 0.5 * before)
-        )
-        down, up = _slope(nodes, x, here, rest, x, y), _slope(nodes, y, there, rest, x, y)
-        if not done and up > 0 and (F_y - F > _GAIN * down or -down < _SMALL * F):
-            # Regula falsi for the zero of the slope, which rises along the segment, ending on the falling side.
-            low, high, at_low, at_high = 0.0, 1.0, down, up
-            for _ in range(60):
-                s = low + (high - low) * min(max(at_low / (at_low - at_high), 0.01), 0.99)
-                for i in range(nodes):
-                    z[i] = x[i] + s * (y[i] - x[i])
-                for i in range(0, nodes, 2):
-                    z[i] = min(z[i], z[i + 1])
-                F_y = measure(z, there, first, last, tables, room)
-                up = _slope(nodes, z, there, rest, x, y)
-                if up > 0:
-                    high, at_high = s, up
-                    at_low *= 0.5
-                elif up < 0.5 * down:
-                    low, at_low = s, up
-                    at_high *= 0.5
-                else:
-                    break
-            y, z = z, y
-        # Entry by entry: the assignment of slices takes several times as long to compile as the rest of this function.
-        for i in range(nodes):
-            x[i] = y[i]
-            for row in range(3):
-                here[row, i] = there[row, i]
-        F = F_y
+    for _ in range(_STEPS * (nodes + 10)):
+        _equilibrium(nodes, node, x, y, hard)
+        F_y = measure(y, first, last, tables, room)
+        done = _same_piece(nodes, node, x, y)
+        if not done and F - F_y <= _SMALL * F:
+            before, left = left, _balance(nodes, node, y, hard, _EXACT * size)
+            done = left <= _EXACT * size or (left <= _SMALL * size and left > 0.5 * before)
+        if not done:
+            down = _slope(nodes, node, x, x, y)
+            up = _slope(nodes, node, y, x, y) if F_y - F > _GAIN * down or -down < _SMALL * F else 0.0
+            if up > 0:
+                # Regula falsi for the zero of the slope, which rises along the segment, ending on the falling side.
+                low, high, at_low, at_high = 0.0, 1.0, down, up
+                for _ in range(60):
+                    s = low + (high - low) * min(max(at_low / (at_low - at_high), 0.01), 0.99)
+                    for i in range(nodes - 1, -1, -1):
+                        node[z + X, i] = node[x + X, i] + s * (node[y + X, i] - node[x + X, i])
+                        if i % 2 == 0:
+                            node[z + X, i] = min(node[z + X, i], node[z + X, i + 1])
+                    F_y = measure(z, first, last, tables, room)
+                    up = _slope(nodes, node, z, x, y)
+                    if up > 0:
+                        high, at_high = s, up
+                        at_low *= 0.5
+                    elif up < 0.5 * down:
+                        low, at_low = s, up
+                        at_high *= 0.5
+                    else:
+                        break
+                y, z = z, y
+        F, x, y = F_y, y, x
         if done:
-            return F, step + 1
-    return F, step + 1
+            break
+    return x, F
 
 
 @compiled
-def settle(first, last, tables, size, room):  # type: ignore[no-untyped-def]
-    """Turn the piece at the minimum into that of the Hessian, and return the margin beyond which a document counts.
+def settle(x, first, last, tables, size, room):  # type: ignore[no-untyped-def]
+    """Turn the piece at the minimum x into that of the Hessian; return the margin beyond which a document counts.
 
     Where a bound carries a force its nodes are joined. A document at an end of its interval, a gap that has
     just closed and a bound without force do not count: there H jumps, and this is the smaller choice.
     """
-    f, x, piece, joined, rest, stiffness = room.f, room.x, room.here, room.joined, room.rest, room.stiffness
-    document = tables.levels.document
-    nodes, hard = 2 * (last - first), np.isinf(tables.lam1)
+    f, node, document = room.f, room.node, tables.levels.document
     edge = _EDGE * size
-    total = stiff = 0.0
-    for i in range(nodes):
-        total += force(i, nodes, x, piece, rest)
-        stiff += stiffness[i - i % 2]
-        held = _at_bound(i, nodes, x, rest, hard, edge)
-        joined[i] = held and -total > edge * stiff
-        if not held:
-            total = stiff = 0.0
-    for g in range(last - first):
-        l_g, u_g = x[2 * g], x[2 * g + 1]
-        if not joined[2 * g]:
+    _balance(2 * (last - first), node, x, np.isinf(tables.lam1), edge)
+    for g in range(first, last):
+        i = 2 * (g - first)
+        l_g, u_g = node[x + X, i], node[x + X, i + 1]
+        if node[JOINED, i] == 0:
             below = above = 0
-            for i in range(document[first + g] - document[first], document[first + g + 1] - document[first]):
-                below += f[i] < l_g - edge
-                above += f[i] > u_g + edge
-            piece[_N, 2 * g], piece[_N, 2 * g + 1] = below, above
-        if first + g + 1 < last and not rest[2 * g + 1] - (x[2 * g + 2] - u_g) > edge:
-            piece[_K, 2 * g + 1] = 0.0
+            for k in range(document[g] - document[first], document[g + 1] - document[first]):
+                below += f[k] < l_g - edge
+                above += f[k] > u_g + edge
+            node[x + N, i], node[x + N, i + 1] = below, above
+        if g + 1 < last and not node[REST, i + 1] - (node[x + X, i + 2] - u_g) > edge:
+            node[x + K, i + 1] = 0.0
     return edge
 
 
+@inlined
+def _passed_on(c, node, x, i):  # type: ignore[no-untyped-def]
+    """Stiffness of c and the spring behind node i, one after the other."""
+    k = node[x + K, i]
+    return c if node[JOINED, i] > 0 else c * k / (c + k) if k > 0 else 0.0
+
+
 @compiled
-def hold(nodes, piece, joined, C):  # type: ignore[no-untyped-def]
-    """Fill C, the stiffness with which each node holds on to the ground: the inverse of the diagonal of K^-1."""
+def hold(nodes, node, x):  # type: ignore[no-untyped-def]
+    """Fill the stiffness with which each node holds on to the ground: the inverse of the diagonal of K^-1."""
     e = 0.0
     for i in range(nodes):
-        C[i] = e + piece[_N, i]
-        k = piece[_K, i]
-        e = C[i] if joined[i] else C[i] * k / (C[i] + k) if k > 0 else 0.0
+        node[HOLD, i] = e + node[x + N, i]
+        e = _passed_on(node[HOLD, i], node, x, i)
     e = 0.0
     for i in range(nodes - 1, 0, -1):
-        C[i] += e
-        k = piece[_K, i - 1]
-        e += piece[_N, i]
-        e = e if joined[i - 1] else e * k / (e + k) if k > 0 else 0.0
-    C[0] += e
+        node[HOLD, i] += e
+        e = _passed_on(e + node[x + N, i], node, x, i - 1)
+    node[HOLD, 0] += e

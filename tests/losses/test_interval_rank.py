@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from boostlist import Queries
 from boostlist.losses import IntervalRank
 from boostlist.losses.compiled import Lists
-from boostlist.losses.interval_solver import room_for, solve, stand
+from boostlist.losses.interval_solver import X, room_for, solve, stand
 from tests.losses.references import interval_rank as reference
 from tests.losses.test_registry import dense, smooth_lists
 
@@ -76,9 +76,9 @@ def minimise(loss, f, y):
     tables, levels = loss.tables(queries), queries.levels
     room = room_for(Lists(np.arange(1), queries.start, queries.weight), levels)
     grades = len(levels.label)
-    solve(0, grades, tables, stand(f, 0, grades, tables, room), room)
+    x = room.node[solve(0, grades, tables, stand(f, 0, grades, tables, room), room)[0] + X]
     t = np.array([reference.target(loss, label) for label in levels.label], dtype=float)
-    return levels, room.f, t, room.x[::2], room.x[1::2]
+    return levels, room.f, t, x[::2], x[1::2]
 
 
 def kkt_residual(loss, f, y):
@@ -242,7 +242,7 @@ def test_two_documents_by_hand():
 
 @pytest.mark.parametrize(
     ("name", "price"),
-    [(name, price) for name in ("lam1", "lam2", "lam3") for price in (-1.0, np.nan)] + [("lam2", np.inf)],
+    [(name, price) for name in ("lam1", "lam2", "lam3") for price in (-1.0, np.nan, "1")] + [("lam2", np.inf)],
 )
 def test_prices_are_checked(name, price):
     with pytest.raises(ValueError, match=f"{name} must be .*>= 0"):
