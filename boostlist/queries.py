@@ -234,6 +234,13 @@ class Queries:
         """Number of documents of each query."""
         return np.diff(self.start)
 
+    @property
+    def ordered(self) -> AnyArray:
+        """Whether a query has documents of different labels, for each."""
+        first = self.start[:-1]
+        ordered: AnyArray = np.maximum.reduceat(self.labels, first) > np.minimum.reduceat(self.labels, first)
+        return ordered
+
     @cached_property
     def levels(self) -> Levels:
         """The documents of each query sorted and grouped by grade; computed on first use."""

@@ -292,7 +292,7 @@ def checked_weight(sample_weight: ArrayLike, queries: Queries) -> FloatArray:
 def warn_without_order(loss: Loss, queries: Queries) -> None:
     """Warn if a loss that compares documents has none to compare: all grades of each query are equal."""
     graded = (queries.labelled(label) for label in loss.by_label())
-    if loss.traits.shift_invariant and all(len(each.levels.label) == each.n_queries for each in graded):
+    if loss.traits.shift_invariant and not any(each.ordered.any() for each in graded):
         warn("no query has documents of different grades, so there is no order to learn: all scores come out equal")
 
 

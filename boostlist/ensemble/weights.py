@@ -19,19 +19,16 @@ that they differ from 1/K by about that much; with more queries it matters less.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from boostlist._typing import FloatArray
 from boostlist.losses import BoundLoss, ListMLE
-from boostlist.losses.base import Curvature
+from boostlist.losses.base import Shifted
 from boostlist.queries import Queries
 from boostlist.solvers import Limits, MatrixDesign, Problem, follow, newton
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 # Penalty on the size t: next to none, but there is a minimum where the members are always right.
 _SIZE_PENALTY = 1e-3
@@ -93,9 +90,7 @@ def fitted_weights(Z: FloatArray, queries: Queries) -> FloatArray:
     queries
         The lists of the rows; those of weight 0, and of documents that are all of one label, take no part.
     """
-    first = queries.start[:-1]
-    ordered = np.maximum.reduceat(queries.labels, first) > np.minimum.reduceat(queries.labels, first)
-    counted = ordered & (queries.weight > 0)
+    counted = queries.ordered & (queries.weight > 0)
     if not counted.any():
         return np.full(Z.shape[1], 1 / Z.shape[1])
     rows = np.repeat(counted, queries.sizes)
@@ -144,24 +139,6 @@ def _non_negative(Z: FloatArray, bound: BoundLoss) -> FloatArray:
 
 def _minimum(Z: FloatArray, bound: BoundLoss) -> FloatArray:
     """Return the minimum of loss(Z w) + 1/2 |w - 1|^2: with w = 1 + v and scores from Z 1 on, what solvers minimise."""
-    problem = Problem(MatrixDesign(Z), _From(bound, Z.sum(axis=1)), 1.0)
+    problem = Problem(MatrixDesign(Z), Shifted(bound, Z.sum(axis=1)), 1.0)
     result: FloatArray = 1 + follow(newton(problem, np.zeros(Z.shape[1])), _LIMITS).w
     return result
-
-
-class _From(BoundLoss):
-    """A bound loss of scores that are counted from others: f -> loss(offset + f)."""
-
-    def __init__(self, inner: BoundLoss, offset: FloatArray) -> None:
-        super().__init__(inner.loss, inner.queries)
-        self._inner = inner
-        self._offset = offset
-
-    def evaluate(self, f: FloatArray, need: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        return self._inner.evaluate(self._offset + f, need)
-
-    def hessp(self, f: ArrayLike) -> Callable[[ArrayLike], FloatArray]:
-        return self._inner.hessp(self._offset + np.asarray(f))
-
-    def curvature(self, f: ArrayLike) -> Curvature | None:
-        return self._inner.curvature(self._offset + np.asarray(f))
