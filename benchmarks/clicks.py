@@ -73,13 +73,14 @@ def lambdarank(log: ClickLog, debiased: bool) -> Scores:
     data = log.data
     params = {"objective": "lambdarank", "learning_rate": RATE, "num_leaves": LEAVES, "num_threads": 1, "verbose": -1}
     train = data.lgb_dataset() if debiased else data.lgb_dataset(position=None)
-    return lgb.train(params, train, ROUNDS).predict
+    booster: Any = lgb.train(params, train, ROUNDS)
+    return lambda X: booster.predict(X)
 
 
 def rank_ndcg(log: ClickLog, debiased: bool) -> Scores:
     params = {"objective": "rank:ndcg", "eta": RATE, "max_leaves": LEAVES, "max_depth": 0, "grow_policy": "lossguide"}
     booster = xgb.train(params | {"nthread": 1, "lambdarank_unbiased": debiased}, log.data.xgb_dmatrix(), ROUNDS)
-    return booster.inplace_predict
+    return lambda X: booster.inplace_predict(X)
 
 
 def tree_ranker(log: ClickLog, loss: str, y: Any = None, **extra: Any) -> tuple[Scores, bool]:
@@ -101,12 +102,13 @@ def trained(name: str, log: ClickLog, fold: Fold, ranker: Scores | None) -> dict
     if objective == "rank:ndcg":
         return {"scores": rank_ndcg(log, means == "unbiased")(X)}
     position, start = log.data.position, 0.0
-    extra: dict[str, Any] = {
+    by_means: dict[str, dict[str, Any]] = {
         "position": {"position": position},
         "propensity": {"propensity": log.propensity},
         "grades": {"y": fold.train.y[log.document]},
         "ranker": {"position": position},
-    }.get(means, {})
+    }
+    extra = by_means.get(means, {})
     if means == "ranker" and ranker is not None:
         unit = ranker(fold.train.X).std()
         extra["init_score"], start = ranker(log.data.X) / unit, ranker(X) / unit

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -26,7 +27,7 @@ LAM2 = (0.1, 1.0, 10.0)
 LEAVES = (7, 15)
 
 
-def mean(study: Study, name: str, lam1: float, lam2: float, part: str, pointwise: float | None) -> float:
+def mean(study: Study, pointwise: float | None, part: str, name: str, lam1: float, lam2: float) -> float:
     """Return the mean NDCG@10 over folds and sizes of trees, of the validation or the test parts."""
     model = f"lightgbm:interval_rank?lam1={lam1:g}&lam2={lam2:g}"
     model += "" if pointwise is None else f"&pointwise={pointwise:g}"
@@ -61,9 +62,7 @@ def main() -> None:
     sets = [name for name in options.sets if study.has(name)]
     prices = list(product(options.lam1, options.lam2))
     for part, title in {"vali": "Validation", "test": "Test"}.items():
-        print_table(
-            title, sets, prices, lambda name, *price, part=part: mean(study, name, *price, part, options.pointwise)
-        )
+        print_table(title, sets, prices, partial(mean, study, options.pointwise, part))
 
 
 if __name__ == "__main__":

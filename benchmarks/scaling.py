@@ -13,7 +13,7 @@ import argparse
 import resource
 import time
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ import numpy as np
 import boostlist
 from boostlist import Queries, TreeRanker, distributed
 from boostlist.datasets import make_ranking
-from boostlist.distributed.parts import gather_parts
+from boostlist.distributed.parts import Columns, gather_parts
 from boostlist.losses import CsListMLE
 
 
@@ -53,7 +53,7 @@ def objective_calls(largest: int) -> None:
         bind = time.process_time() - begin
         bound.gradient_hessian(scores)
         peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / documents
-        call = best_of(5, lambda bound=bound, scores=scores: bound.gradient_hessian(scores), time.process_time)
+        call = best_of(5, partial(bound.gradient_hessian, scores), time.process_time)
         print(
             f"| {documents:,} | {call / documents * 1e9:.1f} | {bind / documents * 1e9:.0f} | {peak:.0f} |", flush=True
         )
@@ -67,9 +67,8 @@ def estimator_overhead() -> None:
     from boostlist.boosters.lightgbm_host import parameters
 
     data = make_ranking(1_500, docs=40, n_features=50, seed=1)
-    ranker = TreeRanker("cs_listmle", n_estimators=100, n_jobs=1)
-    objective = ranker._objective(data.queries)
-    params = parameters(ranker._tree_parameters(), None) | {"objective": objective}
+    ranker = TreeRanker("cs_listmle", pointwise=0, n_estimators=100, n_jobs=1)
+    params = parameters(ranker.tree_parameters(), None) | {"objective": CsListMLE().objective()}
 
     def bare() -> None:
         lgb.train(params, lgb.Dataset(data.X, data.y, group=data.queries.sizes), ranker.n_estimators)
@@ -77,7 +76,8 @@ def estimator_overhead() -> None:
     def ours() -> None:
         ranker.fit(data.X, data.y, data.qid)
 
-    ours(), bare()
+    ours()
+    bare()
     a, b = (
         min(times)
         for times in zip(
@@ -94,11 +94,17 @@ def partition(number: int, queries: int) -> tuple[Any, Any, Any]:
     return data.X, data.y, data.qid + number * queries
 
 
-def count_our_part() -> None:
-    """Add up, on a worker, the processor time that its thread spends in objectives."""
+def objectives() -> Any:
+    """Return the class of objectives on a worker, which counts its own time."""
     from boostlist.boosters.objective import Objective
 
-    Objective.spent, bare = 0.0, Objective.__call__
+    return Objective
+
+
+def count_our_part() -> None:
+    """Add up, on a worker, the processor time that its thread spends in objectives."""
+    counted = objectives()
+    counted.spent, bare = 0.0, counted.__call__
     if hasattr(bare, "__wrapped__"):
         return
 
@@ -106,16 +112,14 @@ def count_our_part() -> None:
     def timed(self: Any, *arguments: Any) -> Any:
         begin = time.thread_time()
         result = bare(self, *arguments)
-        Objective.spent += time.thread_time() - begin
+        counted.spent += time.thread_time() - begin
         return result
 
-    Objective.__call__ = timed
+    counted.__call__ = timed
 
 
 def our_part() -> float:
-    from boostlist.boosters.objective import Objective
-
-    return Objective.spent
+    return float(objectives().spent)
 
 
 def distributed_fit(client: Any, arrays: tuple[Any, ...], ranker: TreeRanker) -> np.ndarray:
@@ -126,7 +130,7 @@ def distributed_fit(client: Any, arrays: tuple[Any, ...], ranker: TreeRanker) ->
         return np.array(list(client.run(time.process_time).values()))
 
     begin, first = time.perf_counter(), clocks()
-    parts = gather_parts(client, arrays, "label", "qid", None, "refuse")
+    parts = gather_parts(client, arrays, Columns(), "refuse")
     second = clocks()
     distributed.training.train(client, ranker, parts, None, [], None, None)
     wall, third = time.perf_counter() - begin, clocks()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from typing import Literal
 
 import lightgbm as lgb
 import numpy as np
@@ -19,6 +20,8 @@ import numpy as np
 from boostlist import Queries, TreeRanker, metrics
 from boostlist.datasets import find_folds
 from boostlist.losses import Loss, registry
+
+Step = float | Literal["auto"]
 
 BOUNDED = [name for name, loss in registry.items() if np.isfinite(loss().traits.step)]
 
@@ -39,15 +42,15 @@ def many_grades(lists: int = 60, documents: int = 25) -> tuple[np.ndarray, Queri
     return X, Queries.from_sizes(y, np.full(lists, documents))
 
 
-def growth(loss: Loss, step: float | str, X: np.ndarray, queries: Queries, **params: float) -> float:
+def growth(loss: Loss, step: Step, X: np.ndarray, queries: Queries, params: dict[str, float]) -> float:
     """Return the training loss after 50 rounds over that at the start."""
     train = lgb.Dataset(X, queries.labels, group=queries.sizes)
-    booster = lgb.train({"objective": loss.objective(step=step), "verbose": -1, **params}, train, 50)
+    booster = lgb.train({"objective": loss.objective(step=step), "verbose": -1} | params, train, 50)
     bound = loss.bind(queries)
     return bound.value(booster.predict(X)) / bound.value(np.zeros(len(X)))
 
 
-def quality(loss: Loss, step: float | str, folder: str) -> np.ndarray:
+def quality(loss: Loss, step: Step, folder: str) -> np.ndarray:
     """Return test NDCG@10 of every query of all folds."""
     values = []
     for fold in find_folds(folder, sparse=False):
@@ -64,7 +67,7 @@ def main() -> None:
     print("| --- | --- | --- | --- | --- |")
     for name in BOUNDED:
         row = [
-            growth(registry[name](), step, *data, **params)
+            growth(registry[name](), step, *data, params)
             for data, params in (
                 (one_relevant(), {}),
                 (many_grades(), {"learning_rate": 1.0, "min_data_in_leaf": 1}),

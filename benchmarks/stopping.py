@@ -15,6 +15,7 @@ import argparse
 import io
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -151,11 +152,10 @@ def main() -> None:
     sets = [name for name in options.sets if study.has(name)]
 
     def by_query(name: str, rule: Rule) -> Any:
-        each = [
-            study.per_query(name, lambda k, s=s: rule(Stopped(course(study, name, s, k), study.folds(name)[k])))
-            for s in SHAPES
-        ]
-        return np.mean(each, axis=0)
+        def scores(shape: dict[str, Any], k: int) -> Any:
+            return rule(Stopped(course(study, name, shape, k), study.folds(name)[k]))
+
+        return np.mean([study.per_query(name, partial(scores, shape)) for shape in SHAPES], axis=0)
 
     by_set = {name: [by_query(name, rule) for rule in RULES.values()] for name in sets}
     print(f"| stop after | {' | '.join(sets)} | difference |\n|{' --- |' * (len(sets) + 2)}")

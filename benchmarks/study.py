@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -78,11 +79,11 @@ class Study:
     def chosen(self, name: str, model: str, grid: Iterable[Setting], seed: int = 0) -> list[Setting]:
         """Return for each fold the setting with the best validation NDCG@10 under one seed; the first if equal."""
 
-        def vali(setting: Setting, fold: int) -> float:
+        def vali(fold: int, setting: Setting) -> float:
             scores = self.trained(name, model, setting, seed, fold).vali
             return CRITERION.mean(scores, self.folds(name)[fold].vali.queries)
 
-        return [max(grid, key=lambda setting, k=k: vali(setting, k)) for k in range(len(self.folds(name)))]
+        return [max(grid, key=partial(vali, k)) for k in range(len(self.folds(name)))]
 
     def per_query(self, name: str, test: Callable[[int], Any]) -> Any:
         """Return test NDCG@10 for every query of a set, fold after fold, given the scores of a fold's test part."""
@@ -92,10 +93,11 @@ class Study:
     def single(self, name: str, model: str, grid: Iterable[Setting], seeds: Iterable[int]) -> Any:
         """Return test NDCG@10 by query, the mean over seeds, of a model whose setting the first seed chose."""
         settings = self.chosen(name, model, grid)
-        return np.mean(
-            [self.per_query(name, lambda k, s=s: self.trained(name, model, settings[k], s, k).test) for s in seeds],
-            axis=0,
-        )
+
+        def test(seed: int, fold: int) -> Any:
+            return self.trained(name, model, settings[fold], seed, fold).test
+
+        return np.mean([self.per_query(name, partial(test, seed)) for seed in seeds], axis=0)
 
     def sum(self, name: str, members: Iterable[tuple[str, Setting, int]], *, fitted: bool = False) -> Any:
         """Return test NDCG@10 by query of a sum of members, each in units of its spread on the validation part.

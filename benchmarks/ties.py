@@ -34,7 +34,7 @@ def print_table(study: Study, name: str, kind: str, losses: Sequence[str]) -> No
         table = significance.table(by_query, baseline=RULES[0]).set_index("a")
         columns.append([f"{by_query[RULES[0]].mean():.4f}"])
         for rule in RULES[1:]:
-            difference, p = table.loc[rule, "difference"], table.loc[rule, "randomization"]
+            difference, p = table.loc[rule, ["difference", "randomization"]]
             columns[-1].append(f"{by_query[rule].mean():.4f} ({difference:+.4f}, p {p:.2f})")
     print(f"\n{name}, {kind}\n\n| ties | {' | '.join(losses)} |\n| --- |{' --: |' * len(losses)}")
     for rule, *cells in zip(RULES, *columns, strict=True):
