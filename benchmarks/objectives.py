@@ -13,7 +13,8 @@ five grades. Everything that is compared runs in the same process, interleaved.
     in processor time on one thread.
     Growing the tree takes the host longer or shorter than for lambdarank, as the gradients make it grow: that part of
     the ratio is shown beside it.
-(c) Processor time per document with lists of 100 to 100,000 documents, on one thread.
+(c) Processor time per document with lists of 100 to 100,000 documents, on one thread: a table in Markdown.
+(d) The same with labels that all differ within a list, over that with five grades; lists of up to 10,000 documents.
 (m) Peak memory of a call beyond its inputs; binding and first call in a new process that has imported LightGBM, with
     loops cached on disk. Most of that time is numba's own start.
 """
@@ -24,7 +25,7 @@ import argparse
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -141,28 +142,56 @@ def in_lightgbm(losses: dict[str, Loss], runs: int = 5, rounds: int = 4) -> None
     boostlist.set_threads(None)
 
 
-def with_list_length(losses: dict[str, Loss]) -> None:
-    lengths = (100, 1_000, 10_000, 100_000)
-    print("\n(c) ns of processor time per document on one thread, by list length")
-    print(f"{'loss':24}{'cost':>10}" + "".join(f"{n:>12,}" for n in lengths) + f"{'max / min':>12}")
+def of_length(n: int, documents: int) -> tuple[Queries, np.ndarray]:
+    return make_queries(np.full(documents // n, n))
+
+
+def markdown(cells: Iterable[object]) -> None:
+    print(f"| {' | '.join(map(str, cells))} |", flush=True)
+
+
+def with_list_length(losses: dict[str, Loss], lengths: tuple[int, ...] = (100, 1_000, 10_000, 100_000)) -> None:
+    print("\n(c) ns of processor time per document on one thread, by list length; over that at the first length\n")
+    markdown(["loss", "cost", *(f"{n:,}" for n in lengths)])
+    markdown(["---", "---", *("--:" for _ in lengths)])
     boostlist.set_threads(1)
     for name, loss in losses.items():
-        times = []
+        times, cells = [], []
         for n in lengths:
             # Quadratic losses get few lists: 4e8 pairs are enough to time them, and one list of 100,000 has 1e10.
-            budget = 400_000_000 // n if loss.traits.cost == "n^2" else 1_000_000
-            if budget < n:
-                times.append(np.nan)
+            documents = 400_000_000 // n if loss.traits.cost == "n^2" else 1_000_000
+            if documents < n:
+                cells.append("-")
                 continue
-            queries, f = make_queries(np.full(budget // n, n))
+            queries, f = of_length(n, documents)
             bound = loss.bind(queries)
-            call = [lambda bound=bound, f=f: bound.gradient_hessian(f)]
-            times.append(best_times(call, 3, time.thread_time)[0] / f.size * 1e9)
-        print(
-            f"{name:24}{loss.traits.cost:>10}"
-            + "".join(f"{t:12.1f}" if np.isfinite(t) else f"{'-':>12}" for t in times)
-            + f"{np.nanmax(times) / np.nanmin(times):12.2f}"
-        )
+            times += best_times([lambda bound=bound, f=f: bound.gradient_hessian(f)], 3, time.thread_time)
+            times[-1] *= 1e9 / f.size
+            cells.append(f"{times[-1]:.1f} ({times[-1] / times[0]:.2f} x)" if len(times) > 1 else f"{times[-1]:.1f}")
+        markdown([f"`{name}`", loss.traits.cost, *cells])
+    boostlist.set_threads(None)
+
+
+def with_distinct_labels(losses: dict[str, Loss], lengths: tuple[int, ...] = (100, 1_000, 10_000)) -> None:
+    print("\n(d) ns of processor time per document on one thread, labels that all differ; over that with five grades\n")
+    markdown(["loss", *(f"{n:,}" for n in lengths)])
+    markdown(["---", *("--:" for _ in lengths)])
+    boostlist.set_threads(1)
+    for name, loss in losses.items():
+        cells = []
+        for n in lengths:
+            graded, f = of_length(n, min(200_000, 400_000_000 // n))
+            rng = np.random.default_rng(0)
+            labels = np.concatenate([4 * rng.permutation(n) / (n - 1) for _ in range(graded.n_queries)])
+            try:
+                bounds = [loss.bind(queries) for queries in (Queries.from_sizes(labels, graded.sizes), graded)]
+            except ValueError:  # the loss models every grade, and says so
+                cells.append("refused")
+                continue
+            calls = [lambda bound=bound, f=f: bound.gradient_hessian(f) for bound in bounds]
+            distinct, few = best_times(calls, 3, time.thread_time)
+            cells.append(f"{distinct / f.size * 1e9:.1f} ({distinct / few:.2f} x)")
+        markdown([f"`{name}`", *cells])
     boostlist.set_threads(None)
 
 
@@ -210,13 +239,19 @@ def memory_and_first_call(losses: dict[str, Loss]) -> None:
         print(f"{name:24}{float(first):15.3f}{float(per_document):24.1f}")
 
 
-PARTS = {"a": against_exp, "b": in_lightgbm, "c": with_list_length, "m": memory_and_first_call}
+PARTS = {
+    "a": against_exp,
+    "b": in_lightgbm,
+    "c": with_list_length,
+    "d": with_distinct_labels,
+    "m": memory_and_first_call,
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("losses", nargs="*", help="registry names, or losses as Python writes them; all by default")
-    parser.add_argument("--parts", default="a,b,c,m")
+    parser.add_argument("--parts", default="a,b,c,d,m")
     arguments = parser.parse_args()
     losses = {
         name: eval(name, vars(boostlist.losses)) if "(" in name else getattr(objectives, name)
