@@ -27,13 +27,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from boostlist.losses.shared_loops import gather, spread_by_grade, sums_below
+from boostlist.losses.weights import Factors
 from boostlist.parallel import compiled, longest
 from boostlist.sorting import SortSpace, merge, sort, sort_space
 
 if TYPE_CHECKING:
     from boostlist._typing import AnyArray, FloatArray, IntArray
     from boostlist.levels import Levels
-    from boostlist.losses.weights import Factors
 
 # Grades that are taken together. More would cost more than the rounds of merging that they save.
 _GRADES = 8
@@ -86,9 +86,23 @@ class Space(NamedTuple):
     sort: SortSpace
 
 
+class Sums(NamedTuple):
+    """L(1), U(1) and, if there is a z, L(z) + U(z), by document in ascending order of grade, as x and z are."""
+
+    L: FloatArray
+    U: FloatArray
+    total: FloatArray
+
+
 @compiled
-def _violations(x, z, margin, a, b, alpha, beta, A0, B0, low, high, L, U, total):  # type: ignore[no-untyped-def]
-    """Add L(1), U(1) and L(z) + U(z) over low x high, both sorted by x, to L, U and total; without z leave total."""
+def _violations(x, z, margin, V, middle, low, high, sums):  # type: ignore[no-untyped-def]
+    """Add what is due to low x high, both sorted by x, to the sums; without z leave their total.
+
+    V is by document, and `middle` has the lowest grade of the higher side.
+    """
+    alpha, beta, a, b = V
+    A0, B0 = a[middle], b[middle]
+    L, U, total = sums
     m00 = m10 = m01 = m11 = z00 = z10 = z01 = z11 = 0.0
     j = low.size - 1
     for position in range(high.size - 1, -1, -1):
@@ -169,31 +183,32 @@ def _add(before, weights, z, after):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _violations_within(documents, grade, z, above, below, first, last, N, Z, L, U, total):  # type: ignore[no-untyped-def]
-    """Fill L, U and total as in `_violations` over all pairs of documents, whose grades are counted from 0.
+def _violations_within(documents, grade, z, space, sums):  # type: ignore[no-untyped-def]
+    """Fill the sums over all pairs of documents, whose grades are counted from 0.
 
     N_kg and Z_kg are L(1) and L(z) of a document of grade g over documents[k:], then U(1) and U(z) over documents[:k].
     """
-    n = documents.size
+    n, N, Z = documents.size, space.N, space.Z
+    L, U, total = sums
     N[n] = Z[n] = 0.0
     for k in range(n - 1, -1, -1):
-        weights = above[np.uint64(grade[k])]
+        weights = space.above[np.uint64(grade[k])]
         _add(N[k + 1], weights, 1.0, N[k])
         if z is not None:
             _add(Z[k + 1], weights, z[np.uint64(documents[k])], Z[k])
     for k in range(n):
-        i, g, end = np.uint64(documents[k]), np.uint64(grade[k]), np.uint64(first[k])
+        i, g, end = np.uint64(documents[k]), np.uint64(grade[k]), np.uint64(space.first[k])
         L[i] = N[end, g]
         if z is not None:
             total[i] = Z[end, g]
     N[0] = Z[0] = 0.0
     for k in range(n):
-        weights = below[np.uint64(grade[k])]
+        weights = space.below[np.uint64(grade[k])]
         _add(N[k], weights, 1.0, N[k + 1])
         if z is not None:
             _add(Z[k], weights, z[np.uint64(documents[k])], Z[k + 1])
     for k in range(n):
-        i, g, end = np.uint64(documents[k]), np.uint64(grade[k]), np.uint64(last[k])
+        i, g, end = np.uint64(documents[k]), np.uint64(grade[k]), np.uint64(space.last[k])
         U[i] = N[end, g]
         if z is not None:
             total[i] += Z[end, g]
@@ -213,10 +228,10 @@ def _space(lists, levels):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _violation_sums(x, z, margin, first, last, V, levels, space, L, U, total):  # type: ignore[no-untyped-def]
-    """Fill L, U and total over all pairs of grades of a query; x, z and these in ascending order of grade."""
+def _violation_sums(x, z, margin, first, last, V, levels, space, sums):  # type: ignore[no-untyped-def]
+    """Fill the sums over all pairs of grades of a query."""
     alpha, beta, A, B = V
-    edge, key, document, front, back, grade, a, b, above, below, N, Z, sort_space = space
+    edge, key, document, front, back, grade, a, b, above, below, _, _, sort_space = space
     grades = last - first
     for g in range(grades + 1):
         edge[g] = levels.document[first + g] - levels.document[first]
@@ -235,7 +250,7 @@ def _violation_sums(x, z, margin, first, last, V, levels, space, L, U, total):  
         for k in range(lo, hi):
             sorted_grade[k] = grade[np.uint64(document[k])]
         _frontiers(key[lo : hi + 1], margin, front, back[: hi - lo + 1])
-        _violations_within(document[lo:hi], sorted_grade[lo:hi], z, above, below, front, back, N, Z, L, U, total)
+        _violations_within(document[lo:hi], sorted_grade[lo:hi], z, space, sums)
     if grades <= _GRADES:
         return
     spread_by_grade(first, last, levels.document, A, a)
@@ -246,7 +261,7 @@ def _violation_sums(x, z, margin, first, last, V, levels, space, L, U, total):  
             lo, middle, hi = edge[g], edge[g + width], edge[min(g + 2 * width, grades)]
             low, high = document[lo:middle], document[middle:hi]
             # The documents are numbered by grade: the first number of the higher side has its lowest grade.
-            _violations(x, z, margin, a, b, alpha, beta, a[middle], b[middle], low, high, L, U, total)
+            _violations(x, z, margin, Factors(alpha, beta, a, b), middle, low, high, sums)
             merge(key, document, lo, middle, hi, sort_space)
         width *= 2
 
@@ -266,6 +281,7 @@ def hinge(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     document = levels.document
     most = longest(lists.query, lists.start)
     x, L, U, total = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    sums = Sums(L, U, total)
     grades = longest(lists.query, levels.start)
     X, below = np.empty(grades), np.empty(grades)
     space = _space(lists, levels)
@@ -274,7 +290,7 @@ def hinge(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
         gradient, diag, order = out.gradient[rows], out.diag[rows], levels.order[rows]
         first, last = levels.start[q], levels.start[q + 1]
         _centred(f[rows], order, x)
-        _violation_sums(x, None, 1.0, first, last, V, levels, space, L, U, total)
+        _violation_sums(x, None, 1.0, first, last, V, levels, space, sums)
         for g in range(first, last):
             X[g - first] = document[g + 1] - document[g]
         sums_below(first, last, V, X, below)
@@ -308,6 +324,7 @@ def squared_hinge(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     document = levels.document
     most = longest(lists.query, lists.start)
     x, L, U, total = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    sums = Sums(L, U, total)
     space = _space(lists, levels)
     for q in lists.query:
         rows, kappa, lam1 = slice(lists.start[q], lists.start[q + 1]), tables.kappa[q], tables.lam1[q]
@@ -315,7 +332,7 @@ def squared_hinge(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
         first, last = levels.start[q], levels.start[q + 1]
         begin, scale = document[first], 2 * lists.weight[q]
         _less_targets(f[rows], order, first, last, tables, x)
-        _violation_sums(x, x, margin, first, last, tables.V, levels, space, L, U, total)
+        _violation_sums(x, x, margin, first, last, tables.V, levels, space, sums)
         loss = 0.0
         for g in range(first, last):
             low, high = document[g] - begin, document[g + 1] - begin
@@ -339,6 +356,7 @@ def squared_hinge_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-de
     most = longest(lists.query, lists.start)
     x, z = np.empty(most), np.empty(most)
     L, U, total = np.empty(most), np.empty(most), np.empty(most)
+    sums = Sums(L, U, total)
     space = _space(lists, levels)
     for q in lists.query:
         rows, kappa, lam1 = slice(lists.start[q], lists.start[q + 1]), tables.kappa[q], tables.lam1[q]
@@ -347,7 +365,7 @@ def squared_hinge_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-de
         begin, scale = document[first], 2 * lists.weight[q]
         _less_targets(f[rows], order, first, last, tables, x)
         gather(v[rows], order, z)
-        _violation_sums(x, z, tables.margin, first, last, tables.V, levels, space, L, U, total)
+        _violation_sums(x, z, tables.margin, first, last, tables.V, levels, space, sums)
         for g in range(first, last):
             low, high = document[g] - begin, document[g + 1] - begin
             mean = np.mean(z[low:high])
