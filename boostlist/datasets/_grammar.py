@@ -19,10 +19,15 @@ Loops are given whole lines: the text ends with a line end, so that none needs t
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
 
 from boostlist.datasets._decimal import MAX_DIGITS, nearest
 from boostlist.parallel import compiled
+
+if TYPE_CHECKING:
+    from boostlist._typing import AnyArray, FloatArray, IntArray
 
 # What is wrong with a line; the reader words the messages.
 NONE, LABEL, LABEL_RANGE, NO_QID, QID, FEATURE, INDEX_LOW, INDEX_ORDER, INDEX_HIGH = range(9)
@@ -221,29 +226,68 @@ def _value(text, pos, null):  # type: ignore[no-untyped-def]
     return end, value, digits, NONE if _ends_token(text, end) else VALUE
 
 
-@compiled
-def parse(  # type: ignore[no-untyped-def]
-    text, row, last_row, entry, last_entry, width, limit, base, null, absent, largest,
-    y, qid, values, indices, indptr, comments, slow,
-):  # fmt: skip
-    """Read the documents of a text into y, qid and values, from row and entry on, but not beyond last_row, last_entry.
+class Place(NamedTuple):
+    """The rows and entries of the arrays that a text may fill."""
 
-    Values go to a dense array (row by row) if `indptr` is empty, else to CSR arrays. `comments` gets the span of each
-    comment unless it is empty. Numbers with too many digits are left to the caller: `slow` gets their tokens' spans and
-    where they belong (an index into values, or -1 - row for a label).
-    `width` is the number of columns, `limit` the number allowed: an index between them occurs only where the indices of
-    a line fall (the first pass looks at the last of each), so the fault is still to come.
-    Reading stops at the first fault. Return the row after the last document before it, the number of slow numbers, the
-    fault, and the faulty token.
+    row: int
+    last_row: int
+    entry: int
+    last_entry: int
+
+
+class Rules(NamedTuple):
+    """What columns and values there may be.
+
+    Attributes
+    ----------
+    width, limit
+        The number of columns, and the number allowed: an index between them occurs only where the indices of a line
+        fall (the first pass looks at the last of each), so the fault is still to come.
+    base
+        The lowest index.
+    null, absent
+        What NULL stands for, and what a feature has that a line leaves out.
+    largest
+        The largest finite value.
     """
+
+    width: int
+    limit: int
+    base: int
+    null: float
+    absent: float
+    largest: float
+
+
+class Arrays(NamedTuple):
+    """What is filled: values row by row, or as CSR unless `indptr` is empty; spans of comments unless these are."""
+
+    y: FloatArray
+    qid: IntArray
+    values: AnyArray
+    indices: AnyArray
+    indptr: IntArray
+    comments: IntArray
+
+
+@compiled
+def parse(text, place, rules, arrays, slow):  # type: ignore[no-untyped-def]
+    """Read the documents of a text into arrays.
+
+    Numbers with too many digits are left to the caller: `slow` gets their tokens' spans and where they belong (an index
+    into values, or -1 - row for a label). Reading stops at the first fault. Return the row after the last document
+    before it, the number of slow numbers, the fault, and the faulty token.
+    """
+    width, limit, base, null, absent, largest = rules
+    y, qid, values, indices, indptr, comments = arrays
     dense, keep = len(indptr) == 0, len(comments) > 0
     pos, end = 0, len(text)
-    i, k, s, code, token = row, entry, 0, NONE, 0
+    i, k, s, code, token = place.row, place.entry, 0, NONE, 0
     while pos < end:
         pos = token = _skip_blanks(text, pos)
         is_document = not _ends_token(text, pos)
         if is_document:
-            if i == last_row:
+            if i == place.last_row:
                 code = CHANGED
                 break
             pos, s, code = _label(text, pos, i, s, y, slow)
@@ -272,7 +316,7 @@ def parse(  # type: ignore[no-untyped-def]
                     for k in range(offset + column, offset + min(j, width)):
                         values[k] = absent
                     k = offset + j
-                elif k == last_entry:
+                elif k == place.last_entry:
                     code = CHANGED
                     break
                 else:

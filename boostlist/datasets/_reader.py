@@ -284,11 +284,11 @@ class _Reader:
         options = self.options
         # A slow number has more than MAX_DIGITS bytes, so there cannot be more of them than this.
         slow = np.empty((batch.size // MAX_DIGITS, 3), np.int64)
-        stop, n_slow, fault, where = _grammar.parse(
-            text, row, row + batch.rows, entry, entry + batch.entries,
-            self.width, self.limit, self.base, options.null, options.absent, _largest(self.values.dtype),
-            self.y, self.qid, self.values, self.indices, self.indptr, self.spans, slow,
-        )  # fmt: skip
+        place = _grammar.Place(row, row + batch.rows, entry, entry + batch.entries)
+        largest = _largest(self.values.dtype)
+        rules = _grammar.Rules(self.width, self.limit, self.base, options.null, options.absent, largest)
+        arrays = _grammar.Arrays(self.y, self.qid, self.values, self.indices, self.indptr, self.spans)
+        stop, n_slow, fault, where = _grammar.parse(text, place, rules, arrays, slow)
         return batch, text, (slow[:n_slow].copy(), stop, fault, where)
 
     def _accept(
