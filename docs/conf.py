@@ -11,9 +11,10 @@ import inspect
 import os
 import re
 import shutil
-from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any
+
+import boostlist
 
 HERE = Path(__file__).parent
 PUBLIC = (
@@ -37,7 +38,7 @@ ARGUMENTS = {"out_of_core.py": ["lightgbm", "3000"], "rank_answers.py": ["--ques
 project = "boostlist"
 author = "The boostlist developers"
 copyright = "The boostlist developers"
-release = version = installed_version("boostlist")
+release = version = boostlist.__version__
 
 extensions = [
     "myst_parser",

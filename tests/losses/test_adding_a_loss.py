@@ -63,7 +63,7 @@ def test_a_loss_is_its_own_file_and_its_lines_in_the_registry(tmp_path):
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
     subprocess.run([sys.executable, "-c", USED, str(tmp_path)], env=env, cwd=tmp_path, check=True)
     command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "-o", "pythonpath="]
-    options = [f"--rootdir={tmp_path}", "-p", "no:cacheprovider", "-k", "TopOne or cover"]
+    options = [f"--rootdir={tmp_path}", "-n", "0", "-p", "no:cacheprovider", "-k", "TopOne or cover"]
     test = str(tests / "losses" / "test_registry.py")
     run = subprocess.run([*command, *options, test], env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout

@@ -60,7 +60,7 @@ def test_a_model_is_its_own_file_and_an_entry(tmp_path):
     subprocess.run([sys.executable, "-c", USED, str(tmp_path)], env=env, cwd=tmp_path, check=True)
     tests = [str(ROOT / "tests" / name) for name in ("models/test_ranking_estimator.py", "test_persistence.py")]
     command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "-o", "pythonpath=", *tests]
-    options = ["-p", "no:cacheprovider", "-k", "RootRanker or table"]
+    options = ["-n", "0", "-p", "no:cacheprovider", "-k", "RootRanker or table"]
     run = subprocess.run([*command, *options], env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout
     assert int(re.search(r"(\d+) passed", run.stdout)[1]) >= 15
