@@ -12,7 +12,7 @@ first one reaches what it calls. A mutant that lives through `--seconds` of test
 Loops for numba are not mutated. Files that hold some are left out without `--loops`, as numba would compile them anew.
 
 Results are kept as they come. A second call goes on where the first one ended, with the tests as they are now and the
-code as it was; `--retry` tries survivors again. To begin anew, delete the copy.
+code as it was; `--retry` tries survivors again, unless the code has changed since. To begin anew, delete the copy.
 """
 
 from __future__ import annotations
@@ -67,6 +67,14 @@ def enter(folder: str, loops: bool) -> None:
     if not loops:
         files = Path("boostlist", folder).glob("*.py")
         config().do_not_mutate += [str(file) for file in files if re.search(LOOP, file.read_text(), re.MULTILINE)]
+
+
+def refuse_old_code(folder: str) -> None:
+    """End if a copy has other code than the project now: tests that are to kill its survivors may be about that."""
+    copy = Path("mutants") / folder
+    for path in Path("boostlist").rglob("*.py"):
+        if copy.exists() and not ((copy / path).exists() and (copy / path).read_bytes() == path.read_bytes()):
+            raise SystemExit(f"{path} has changed since {copy} was made; delete it to begin anew")
 
 
 def prepare() -> None:
@@ -182,6 +190,8 @@ def main() -> None:
     parser.add_argument("--loops", action="store_true", help="files with numba loops too: their Python functions")
     parser.add_argument("--retry", action="store_true", help="try survivors again")
     arguments = parser.parse_args()
+    if arguments.retry:
+        refuse_old_code(arguments.folder)
     enter(arguments.folder, arguments.loops)
     # For processes that tests start, too; the examples of hypothesis are the same for every mutant.
     os.environ |= {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "CI": "1"}

@@ -95,3 +95,10 @@ def _bootstrap(number: int, queries: Queries, weight: FloatArray | None, seed: i
     else:
         total = np.repeat(drawn, queries.sizes) * weight
     return Bag(number, total, drawn == 0, seed)
+
+
+def weighed(queries: Queries, weight: FloatArray) -> Queries:
+    """Return the queries with weights; a query weighs what its rows do in the mean."""
+    if len(weight) != queries.n_queries:
+        weight = np.add.reduceat(weight, queries.start[:-1]) / queries.sizes
+    return queries.with_weight(weight)

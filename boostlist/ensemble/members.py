@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from boostlist._typing import FloatArray
 from boostlist.boosters.hosts import Backend
 from boostlist.boosters.tree_ranker import TreeRanker
 from boostlist.checks import check_choice
@@ -166,6 +168,29 @@ def _check_member(name: str, member: Any, needed: Sequence[str]) -> None:
             raise ValueError(
                 f"member {name!r}: fit of {type(member).__name__} takes no {argument}{reason} or leave the member out"
             )
+
+
+def check_contributions(parts: Sequence[Part]) -> None:
+    """Raise a ValueError that names a member which cannot say what each feature adds to a score."""
+    for part in parts:
+        if "pred_contrib" not in inspect.signature(part.estimator.predict).parameters:
+            raise ValueError(f"member {part.name!r}, a {type(part.estimator).__name__}, has no contributions")
+
+
+def mean_importances(parts: Sequence[Part]) -> FloatArray:
+    """Return the mean of the members' importances of features, by weight.
+
+    Raises
+    ------
+    AttributeError
+        If a member has none; the message names it.
+    """
+    for part in parts:
+        if not hasattr(part.estimator, "feature_importances_"):
+            raise AttributeError(f"member {part.name!r}, a {type(part.estimator).__name__}, has no importances")
+    # A factor is the weight of a member and bag, divided by the spread.
+    shares = [part.factor * part.spread * np.asarray(part.estimator.feature_importances_) for part in parts]
+    return np.asarray(np.sum(shares, axis=0), np.float64)
 
 
 def fresh(member: Any, seed: int | None, position: int) -> Any:

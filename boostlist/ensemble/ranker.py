@@ -13,8 +13,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from boostlist._typing import AnyArray, FloatArray
 from boostlist.checks import check_choice, concerning, warn
-from boostlist.ensemble.bags import draw_bags
-from boostlist.ensemble.members import Part, check_members, default_members, last_step, named, shared_threads
+from boostlist.ensemble.bags import draw_bags, weighed
+from boostlist.ensemble.members import (
+    Part,
+    check_contributions,
+    check_members,
+    default_members,
+    last_step,
+    mean_importances,
+    named,
+    shared_threads,
+)
 from boostlist.ensemble.merging import merged
 from boostlist.ensemble.storage import pack_member, unpack_member
 from boostlist.ensemble.training import Lists, Material, Trained, Training, fit_to_scores, train_all
@@ -74,6 +83,8 @@ class EnsembleRanker(RankingEstimator, Storable):
         What a position adds to the score of a document in training, by position, if there were positions.
     dropped_
         Why members failed, by name, and by name and bag where there are several bags.
+    feature_importances_
+        Share of each feature in the gain of a member's splits, mean over members by their weights; only of trees.
     n_features_in_, feature_names_in_
         Number of features and, if X was a data frame, their names.
 
@@ -268,7 +279,7 @@ class EnsembleRanker(RankingEstimator, Storable):
         queries = self._read_queries(X, y, qid, group, "fit")
         weight = None if sample_weight is None else checked_weight(sample_weight, queries)
         features = self._checked_features(X, self._missing, reset=True)
-        return Lists(features, queries if weight is None else _weighed(queries, weight)), weight
+        return Lists(features, queries if weight is None else weighed(queries, weight)), weight
 
     def _valid_lists(self, i: int, entry: tuple[Any, ...]) -> Lists:
         if not isinstance(entry, tuple | list) or len(entry) not in (2, 3, 4):
@@ -282,7 +293,7 @@ class EnsembleRanker(RankingEstimator, Storable):
                     "qid the query of each row?"
                 )
             if weight is not None:
-                queries = _weighed(queries, checked_weight(weight, queries))
+                queries = weighed(queries, checked_weight(weight, queries))
             return Lists(self._checked_features(X, self._missing, reset=False), queries)
 
     @property
@@ -345,9 +356,7 @@ class EnsembleRanker(RankingEstimator, Storable):
         """
         features = self._read_features(X, self._missing)
         if pred_contrib:
-            for part in self.parts_:
-                if not _has_contributions(part.estimator):
-                    raise ValueError(f"member {part.name!r}, a {type(part.estimator).__name__}, has no contributions")
+            check_contributions(self.parts_)
         options = {"pred_contrib": True} if pred_contrib else {}
         width = (self.n_features_in_ + 1,) if pred_contrib else ()
         total = np.zeros((features.shape[0], *width))
@@ -356,6 +365,12 @@ class EnsembleRanker(RankingEstimator, Storable):
                 with shared_threads(part.estimator, self.n_jobs):
                     total += part.factor * np.asarray(part.estimator.predict(features, **options), np.float64)
         return total
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Share of each feature in the gain of all splits, mean over members and bags by weight, if all are trees."""
+        check_is_fitted(self)
+        return mean_importances(self.parts_)
 
     @property
     def position_bias_(self) -> pd.Series[float] | None:
@@ -431,16 +446,3 @@ class EnsembleRanker(RankingEstimator, Storable):
         )
         tags.input_tags.categorical = True
         return tags
-
-
-def _weighed(queries: Queries, weight: FloatArray) -> Queries:
-    """Return the queries with weights; a query weighs what its rows do in the mean."""
-    if len(weight) != queries.n_queries:
-        weight = np.add.reduceat(weight, queries.start[:-1]) / queries.sizes
-    return queries.with_weight(weight)
-
-
-def _has_contributions(estimator: Any) -> bool:
-    from boostlist.boosters.tree_ranker import TreeRanker
-
-    return isinstance(estimator, TreeRanker | EnsembleRanker)

@@ -69,6 +69,17 @@ def test_validation_data_stops_members_and_measures_spreads():
     assert part.factor == pytest.approx(model.weights_["listmle"] / part.spread)
 
 
+def test_importances_are_the_mean_of_the_members_by_weight():
+    model = fitted([("a", tree()), ("b", tree("cs_listmle"))], weights={"a": 3, "b": 1}, n_bags=2, random_state=0)
+    gain = {(part.name, part.bag): part.estimator.booster_.feature_importance("gain") for part in model.parts_}
+    a0, b0, a1, b1 = (gain[which] / gain[which].sum() for which in (("a", 0), ("b", 0), ("a", 1), ("b", 1)))
+    np.testing.assert_allclose(model.feature_importances_, 3 / 8 * (a0 + a1) + 1 / 8 * (b0 + b1))
+    mixed = fitted([tree(), ("line", LinearRanker())])
+    assert not hasattr(mixed, "feature_importances_")
+    with pytest.raises(AttributeError, match="'line', a LinearRanker, has no importances"):
+        _ = mixed.feature_importances_
+
+
 def test_bags_are_bootstrap_samples_by_weight():
     model = fitted([tree(n_estimators=40), LinearRanker()], n_bags=3, fit={"early_stopping_rounds": 3})
     for bag in range(3):
@@ -363,5 +374,5 @@ def test_an_estimator_without_qid_is_refused():
 
 def test_a_query_weighs_what_its_rows_do_in_the_mean():
     queries = Queries.from_sizes(np.zeros(6), [2, 1, 3])
-    np.testing.assert_allclose(ranker._weighed(queries, np.array([1.0, 2, 5, 0, 3, 6])).weight, [1.5, 5, 3])
-    np.testing.assert_allclose(ranker._weighed(queries, np.array([1.0, 2, 5])).weight, [1, 2, 5])
+    np.testing.assert_allclose(ranker.weighed(queries, np.array([1.0, 2, 5, 0, 3, 6])).weight, [1.5, 5, 3])
+    np.testing.assert_allclose(ranker.weighed(queries, np.array([1.0, 2, 5])).weight, [1, 2, 5])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from boostlist.solvers import Convergence, Iterate, Iteration, Limits, Reason, follow
+from boostlist.solvers import Convergence, Iterate, Iteration, Limits, Reason, follow, following
 
 W = [np.array([float(i)]) for i in range(6)]
 
@@ -35,7 +36,14 @@ def test_the_solver_says_why_it_ended(reason):
     assert [(i.number, i.loss, i.gradient_norm) for i in solution.convergence.iterations] == [
         (i, loss, 10 * loss) for i, loss in enumerate((5.0, 4.0, 3.0, 2.0))
     ]
-    assert np.all(np.diff(solution.convergence.to_frame().seconds) >= 0)
+
+
+def test_seconds_are_counted_from_the_start(monkeypatch):
+    clock = iter([100.0, 101.5, 104.0, 104.25, 108.0])
+    monkeypatch.setattr(following, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    record = follow(steps(), Limits()).convergence
+    assert [iteration.seconds for iteration in record.iterations] == [1.5, 4.0, 4.25, 8.0]
+    assert record.to_frame()["seconds"].tolist() == [1.5, 4.0, 4.25, 8.0]
 
 
 @pytest.mark.parametrize(

@@ -181,6 +181,17 @@ def test_a_small_fall_is_no_convergence_while_the_gradient_is_large():
     assert abs(solution.w[0]) < 1e-8
 
 
+@pytest.mark.parametrize(("left", "reason"), [(0.45, Reason.ITERATIONS), (0.55, Reason.ROUNDING)])
+def test_rounding_ends_the_fit_where_a_step_leaves_more_than_half_of_the_gradient(left, reason):
+    """The gradient is that of the penalty, w itself; F cannot tell falls of it beside the constant."""
+    flat = Problem(MatrixDesign(np.eye(1)), OneScore(lambda f: 1e15, lambda f: 0.0, lambda f: 0.0), 1.0)
+    iterates = newton._descend(flat, np.ones(1), lambda problem, f, gradient: (left - 1) * gradient)
+    record = follow(iterates, Limits(max_iter=5)).convergence
+    norms = [iteration.gradient_norm for iteration in record.iterations]
+    np.testing.assert_allclose(norms, left ** np.arange(6 if reason is Reason.ITERATIONS else 2))
+    assert record.reason is reason
+
+
 def test_where_the_loss_cannot_tell_the_slope_of_the_penalty_counts():
     noise = iter([0.0, *[0.6] * 200])  # more than the penalty falls by, yet lost beside the constant
     solution = minimised(OneScore(lambda f: 1e12 + next(noise), lambda f: 0.0, lambda f: 0.0), 1.0)
