@@ -21,9 +21,11 @@ import argparse
 import ctypes
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -71,10 +73,14 @@ class Peak:
 
 
 @contextmanager
-def quiet():
+def quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+def weighed(X: np.ndarray, d: np.ndarray) -> np.ndarray:
+    return np.asarray(X.T @ (d[:, None] * X))
 
 
 def linear(documents: int, features: int, plot: str | None) -> None:
@@ -87,9 +93,9 @@ def linear(documents: int, features: int, plot: str | None) -> None:
         ranker = LinearRanker("cs_rglist", C=100.0)
         bare = step = np.inf
         for _ in range(3):  # interleaved, so that both see the same machine
-            bare = min(bare, best_time(lambda X=typed, d=weight: X.T @ (d[:, None] * X)))
+            bare = min(bare, best_time(partial(weighed, typed, weight)))
             with Peak() as peak:
-                training = best_time(lambda X=typed, ranker=ranker: ranker.fit(X, y, qid=qid), repeat=1)
+                training = best_time(partial(ranker.fit, typed, y, qid=qid), repeat=1)
             step = min(step, training / ranker.n_iter_)
         name = np.dtype(dtype).name
         print(f"{name}: bare product          {bare:8.2f} s")
@@ -99,10 +105,10 @@ def linear(documents: int, features: int, plot: str | None) -> None:
     for solver in ("newton", "newton-cg", "lbfgs"):
         ranker = LinearRanker("cs_rglist", C=100.0, solver=solver)
         with quiet():
-            seconds[solver] = best_time(lambda ranker=ranker: ranker.fit(X, y, qid=qid), repeat=1)
+            seconds[solver] = best_time(partial(ranker.fit, X, y, qid=qid), repeat=1)
         records[solver] = ranker.convergence_
     problem = Problem(MatrixDesign(X), as_loss("cs_rglist").bind(train.queries), 100.0 / train.n_queries)
-    options = {"maxcor": 20, "maxiter": 1000, "ftol": 0.0, "gtol": 1e-9}
+    options: Any = {"maxcor": 20, "maxiter": 1000, "ftol": 0.0, "gtol": 1e-9}
     begin = time.process_time()
     found = minimize(problem.value_gradient, np.zeros(features), jac=True, method="L-BFGS-B", options=options)
     seconds["SciPy's L-BFGS"] = time.process_time() - begin

@@ -25,7 +25,8 @@ import argparse
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -53,7 +54,7 @@ def benchmark_sizes() -> np.ndarray:
 
 
 def best_times(
-    calls: list[Callable[[], object]], repeats: int = 7, clock: Callable[[], float] = time.perf_counter
+    calls: Sequence[Callable[[], object]], repeats: int = 7, clock: Callable[[], float] = time.perf_counter
 ) -> list[float]:
     """Return the shortest time of each call, with the calls interleaved so that all see the same machine."""
     best = [np.inf] * len(calls)
@@ -165,7 +166,7 @@ def with_list_length(losses: dict[str, Loss], lengths: tuple[int, ...] = (100, 1
                 continue
             queries, f = of_length(n, documents)
             bound = loss.bind(queries)
-            times += best_times([lambda bound=bound, f=f: bound.gradient_hessian(f)], 3, time.thread_time)
+            times += best_times([partial(bound.gradient_hessian, f)], 3, time.thread_time)
             times[-1] *= 1e9 / f.size
             cells.append(f"{times[-1]:.1f} ({times[-1] / times[0]:.2f} x)" if len(times) > 1 else f"{times[-1]:.1f}")
         markdown([f"`{name}`", loss.traits.cost, *cells])
@@ -188,7 +189,7 @@ def with_distinct_labels(losses: dict[str, Loss], lengths: tuple[int, ...] = (10
             except ValueError:  # the loss models every grade, and says so
                 cells.append("refused")
                 continue
-            calls = [lambda bound=bound, f=f: bound.gradient_hessian(f) for bound in bounds]
+            calls = [partial(bound.gradient_hessian, f) for bound in bounds]
             distinct, few = best_times(calls, 3, time.thread_time)
             cells.append(f"{distinct / f.size * 1e9:.1f} ({distinct / few:.2f} x)")
         markdown([f"`{name}`", *cells])
