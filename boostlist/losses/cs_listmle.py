@@ -98,14 +98,15 @@ def _lower_sum(graded, c, beta, g, first, E, F):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _forward(f, first, last, tables, sweep):  # type: ignore[no-untyped-def]
-    """Fill the sweep for the scores f of a query with the levels first:last."""
+def _forward(q, lists, f, tables, sweep):  # type: ignore[no-untyped-def]
+    """Fill the sweep for query q; return its levels first:last, and where its documents begin."""
     graded, c, beta, order, document = tables.graded, tables.c, tables.beta, tables.levels.order, tables.levels.document
+    first, last, start = tables.levels.start[q], tables.levels.start[q + 1], lists.start[q]
     p, r, m, T = sweep
     begin, n = document[first], document[last] - document[first]
     lowest, highest = np.inf, -np.inf
     for i in range(n):
-        x = f[order[begin + i]]
+        x = f[start + order[begin + i]]
         r[i] = x
         lowest = min(lowest, x)
         highest = max(highest, x)
@@ -141,6 +142,7 @@ def _forward(f, first, last, tables, sweep):  # type: ignore[no-untyped-def]
         F = F * shrink + (0.0 if graded else c[g] * total)
         below = top
         m[g - first], T[g - first] = top, t
+    return first, last, begin
 
 
 @compiled
@@ -152,10 +154,8 @@ def _cs_listmle(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     for query in lists.query:
         rows = slice(lists.start[query], lists.start[query + 1])
         fq, gradient, diag = f[rows], out.gradient[rows], out.diag[rows]
-        first, last = levels.start[query], levels.start[query + 1]
-        begin = document[first]
+        first, last, begin = _forward(query, lists, f, tables, sweep)
         scale = lists.weight[query] * tables.kappa[query]
-        _forward(fq, first, last, tables, sweep)
         # Moments over higher grades, relative to m_<=: of r in R, V; of r^2 / beta in S, P, Q (degrees 0, 1, 2).
         R = V = S = P = Q = loss = 0.0
         for g in range(last - 1, first - 1, -1):
@@ -214,10 +214,8 @@ def _cs_listmle_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
     for query in lists.query:
         rows = slice(lists.start[query], lists.start[query + 1])
         vq, out_q = v[rows], out[rows]
-        first, last = levels.start[query], levels.start[query + 1]
-        begin = document[first]
+        first, last, begin = _forward(query, lists, f, tables, sweep)
         scale = lists.weight[query] * tables.kappa[query]
-        _forward(f[rows], first, last, tables, sweep)
         E = F = 0.0
         top = m[0]
         for g in range(first, last):
@@ -298,12 +296,9 @@ def _cs_listmle_stages(lists, f, stages, tables):  # type: ignore[no-untyped-def
     sweep = _sweep(lists, tables)
     p, r, m, T = sweep
     for query in lists.query:
-        rows = slice(lists.start[query], lists.start[query + 1])
         X, S, A, B = stage_rows(query, lists, stages)
-        first, last = levels.start[query], levels.start[query + 1]
-        begin = document[first]
+        first, last, begin = _forward(query, lists, f, tables, sweep)
         scale = lists.weight[query] * tables.kappa[query]
-        _forward(f[rows], first, last, tables, sweep)
         _lower_means(first, last, tables, sweep, X, scale, A, B)
         R = V = 0.0
         for g in range(last - 1, first - 1, -1):

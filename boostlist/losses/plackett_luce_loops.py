@@ -76,9 +76,10 @@ def _sweep(lists, tables):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _forward(f, first, last, tables, sweep):  # type: ignore[no-untyped-def]
-    """Fill the sweep for the scores f of a query with the levels first:last."""
+def _forward(q, lists, f, tables, sweep):  # type: ignore[no-untyped-def]
+    """Fill the sweep for query q; return its levels first:last, and where its documents begin."""
     sign, order, document = tables.sign, tables.levels.order, tables.levels.document
+    first, last, start = tables.levels.start[q], tables.levels.start[q + 1], lists.start[q]
     p, m, own, lower = sweep
     top, total = -np.inf, 0.0
     begin = document[first]
@@ -86,7 +87,7 @@ def _forward(f, first, last, tables, sweep):  # type: ignore[no-untyped-def]
         low, high = document[g], document[g + 1]
         new_top = top
         for i in range(low, high):
-            x = sign * f[order[i]]
+            x = sign * f[start + order[i]]
             p[i - begin] = x
             new_top = max(new_top, x)
         if new_top > top:
@@ -100,6 +101,7 @@ def _forward(f, first, last, tables, sweep):  # type: ignore[no-untyped-def]
         own[g - first] = grade
         lower[g - first] = total
         total += grade
+    return first, last, begin
 
 
 @compiled
@@ -146,9 +148,7 @@ def plackett_luce(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     for q in lists.query:
         rows, weight = slice(lists.start[q], lists.start[q + 1]), lists.weight[q]
         fq, gradient, diag = f[rows], out.gradient[rows], out.diag[rows]
-        first, last = levels.start[q], levels.start[q + 1]
-        begin = document[first]
-        _forward(fq, first, last, tables, sweep)
+        first, last, begin = _forward(q, lists, f, tables, sweep)
         c = e = loss = 0.0
         top = m[last - first - 1]
         for g in range(last - 1, first - 1, -1):
@@ -194,9 +194,7 @@ def plackett_luce_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-de
     for q in lists.query:
         rows, weight = slice(lists.start[q], lists.start[q + 1]), lists.weight[q]
         vq, out_q = v[rows], out[rows]
-        first, last = levels.start[q], levels.start[q + 1]
-        begin = document[first]
-        _forward(f[rows], first, last, tables, sweep)
+        first, last, begin = _forward(q, lists, f, tables, sweep)
         pv, top = 0.0, m[0]
         for g in range(first, last):
             if m[g - first] > top:
@@ -238,11 +236,9 @@ def plackett_luce_stages(lists, f, stages, tables):  # type: ignore[no-untyped-d
     columns = stages.X.shape[1]
     x, x_lower = np.empty(columns), np.empty(columns)
     for q in lists.query:
-        rows, weight = slice(lists.start[q], lists.start[q + 1]), lists.weight[q]
+        weight = lists.weight[q]
         X, S, A, B = stage_rows(q, lists, stages)
-        first, last = levels.start[q], levels.start[q + 1]
-        begin = document[first]
-        _forward(f[rows], first, last, tables, sweep)
+        first, last, begin = _forward(q, lists, f, tables, sweep)
         x_lower[:] = 0.0
         top = m[0]
         for g in range(first, last):
