@@ -52,23 +52,22 @@ def parts() -> Iterator[tuple[str, Callable[[str], None], str]]:
 
 
 def compile_loss(name: str) -> None:
-    """Call whatever a loss offers, on short lists and on one for which it may have other loops, and its objective."""
+    """Call whatever a loss offers, on lists short and long, with few grades and with many, and its objective."""
     import numpy as np
 
     from boostlist import Queries
     from boostlist.losses import registry
-    from boostlist.losses.compiled import LONG
 
-    sizes = [3, LONG]
-    queries = Queries.from_sizes(np.arange(sum(sizes)) % 3.0, sizes)
-    bound = registry[name]().bind(queries)
-    f = np.zeros(queries.n_documents)
-    bound.value_gradient(f)
-    if bound.loss.traits.hessp:
-        bound.hessp(f)(f)
+    sizes = [3, 1000, 3000]
+    f = np.zeros(sum(sizes))
+    for grades in (3, 60):
+        bound = registry[name]().bind(Queries.from_sizes(np.arange(f.size) % grades * (3 / grades), sizes))
+        bound.value_gradient(f)
+        if bound.loss.traits.hessp:
+            bound.hessp(f)(f)
     curvature = bound.curvature(f)
     if curvature is not None:
-        curvature(0, 2, np.ones((f.size, 2)))
+        curvature(0, 3, np.ones((f.size, 2)))
     bound.loss.objective().hold(bound, None)(f)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from boostlist.arrays import frozen
 from boostlist.losses.base import BoundLoss, Curvature, Loss, Traits
+from boostlist.losses.long_lists import Part
 from boostlist.parallel import over_queries
 
 if TYPE_CHECKING:
@@ -53,8 +54,9 @@ class Stages(NamedTuple):
 class LongLoops(NamedTuple):
     """Loops for long lists, tried before the others, and the tables that they read.
 
-    They take one argument more than `CompiledLoss.loop` and `CompiledLoss.hessp_loop`: ``done``, by query, where they
-    put True. What they leave is left to the others.
+    They are called with a `Part` where `CompiledLoss.loop` and `CompiledLoss.hessp_loop` have `Lists`, and with one
+    argument more: ``done``, by query, where they put True. What they leave is left to the others. Each step over all
+    lists of a part is a compiled loop of its own: compiled into one, they would take as long to compile for every loss.
     """
 
     loop: Callable[..., None]
@@ -64,6 +66,9 @@ class LongLoops(NamedTuple):
 
 LONG = 128
 """Documents from which on a list is long, the shortest at which `LongLoops` were measured to be worth a look."""
+
+# Documents of a part, about: many share the calls of its loops, and what these work in stays in cache.
+_TOGETHER = 16_384
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +154,11 @@ class _BoundLoops(BoundLoss):
         self._idle_rows = np.flatnonzero(np.repeat(idle, queries.sizes))
         long = active[queries.sizes[active] >= LONG]
         self._long_loops = loss.long_loops(queries, self._tables) if long.size else None
-        self._long = long
+        self._parts: list[Part] = []
+        if self._long_loops is not None:
+            cuts = np.flatnonzero(np.diff(self._rows(long)[:-1] // _TOGETHER)) + 1
+            lists = (self._active._replace(query=frozen(query)) for query in np.split(long, cuts))
+            self._parts = [Part.of(each, queries.levels) for each in lists]
 
     def _rows(self, query: IntArray) -> IntArray:
         """Return where the rows of some queries would begin, were there no others."""
@@ -164,8 +173,13 @@ class _BoundLoops(BoundLoss):
         """Run the loop for long lists over these, and the other over all that are left."""
         query = self._active.query
         if long_loop is not None and self._long_loops is not None:
-            done = np.zeros(self.queries.n_queries, np.bool_)
-            self._over(self._long, long_loop, *args, self._long_loops.tables, done)
+            tables, done = self._long_loops.tables, np.zeros(self.queries.n_queries, np.bool_)
+
+            def run(lo: int, hi: int) -> None:
+                for part in self._parts[lo:hi]:
+                    long_loop(part, *args, tables, done)
+
+            over_queries(run, np.cumsum([0, *(part.size for part in self._parts)]))
             query = query[~done[query]]
         if query.size:
             self._over(query, loop, *args, self._tables)

@@ -39,10 +39,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from boostlist.arrays import frozen
-from boostlist.parallel import compiled, fused, vectorized
+from boostlist.parallel import compiled, fused, inlined, vectorized
 
 if TYPE_CHECKING:
-    from boostlist._typing import FloatArray
+    from boostlist._typing import FloatArray, IntArray
 
 TOLERANCE = 1e-12
 """Error of a sum, relative to sum |w| x max |K|."""
@@ -132,14 +132,15 @@ def lay_out(x, half, box, t):  # type: ignore[no-untyped-def]
     if not (high - low) / (2 * half) < _MAX_BOXES:
         return np.empty(0, np.int64)
     boxes = int((high - low) / (2 * half)) + 1
-    slot = np.zeros(boxes, np.int32)
+    slot, used = np.zeros(boxes, np.int64), 0
     for i in range(x.size):
         place = (x[i] - low) / (2 * half)
         b = int(place)
         box[i] = b
         t[i] = 2 * (place - b) - 1
+        used += slot[b] == 0
         slot[b] = 1
-    number = np.empty(np.sum(slot), np.int64)
+    number = np.empty(used, np.int64)
     used = 0
     for b in range(boxes):
         if slot[b]:
@@ -152,9 +153,9 @@ def lay_out(x, half, box, t):  # type: ignore[no-untyped-def]
 
 
 @fused
-def add_moments(box, t, w, moments):  # type: ignore[no-untyped-def]
-    """Add w_i T_k(t_i) to the moments of the box of i."""
-    p = moments.shape[1]
+def add_moments(box, t, w, lo, hi, moments):  # type: ignore[no-untyped-def]
+    """Add w_i T_k(t_i) to the moments of the box of i, for lo <= i < hi."""
+    p, box, t, w = moments.shape[1], box[lo:hi], t[lo:hi], w[lo:hi]
     for i in range(box.size):
         row = moments[box[i]]
         twice = 2 * t[i]
@@ -167,9 +168,9 @@ def add_moments(box, t, w, moments):  # type: ignore[no-untyped-def]
 
 
 @fused
-def evaluate(box, t, coefficients, scale, out):  # type: ignore[no-untyped-def]
-    """Add scale_i sum_k coefficients[f, box of i, k] T_k(t_i) to out[i, f]."""
-    p = coefficients.shape[2]
+def evaluate(box, t, coefficients, scale, lo, hi, out):  # type: ignore[no-untyped-def]
+    """Add scale_i sum_k coefficients[f, box of i, k] T_k(t_i) to out[i, f], for lo <= i < hi."""
+    p, box, t, scale, out = coefficients.shape[2], box[lo:hi], t[lo:hi], scale[lo:hi], out[lo:hi]
     for i in range(box.size):
         # Clenshaw's recurrence in s = T_2(t), for even and odd k apart: T_2k(t) = T_k(s), T_2k+1(t) = t V_k(s).
         s = 2 * t[i] * t[i] - 1
@@ -187,14 +188,14 @@ def evaluate(box, t, coefficients, scale, out):  # type: ignore[no-untyped-def]
 
 
 @vectorized
-def _translate_box(a, number, moments, matrix, reach, left, right, coefficients):  # type: ignore[no-untyped-def]
+def _translate_box(a, number, moments, matrix, first, reach, left, right, coefficients):  # type: ignore[no-untyped-def]
     """Fill the coefficients of box a from the moments of the boxes left <= b < right."""
     p = moments.shape[1]
-    for f in range(matrix.shape[0]):
+    for f in range(coefficients.shape[0]):
         row = coefficients[f, a]
         row[:] = 0.0
         for b in range(left, right):
-            M = matrix[f, reach + number[a] - number[b]]
+            M = matrix[first + f, reach + number[a] - number[b]]
             source = moments[b]
             # Four at a time: the row is read and written a quarter as often.
             for q in range(0, p, 4):
@@ -205,9 +206,9 @@ def _translate_box(a, number, moments, matrix, reach, left, right, coefficients)
 
 
 @compiled
-def translate(number, wanted, moments, half, reach, matrix, tail, coefficients):  # type: ignore[no-untyped-def]
-    """Fill coefficients[:, a] for the wanted boxes a: those of the sums over all moments."""
-    boxes = number.size
+def translate(number, wanted, moments, profile, first, coefficients):  # type: ignore[no-untyped-def]
+    """Fill coefficients[f, a] for the wanted boxes a: those of the sums over all moments of the functions first + f."""
+    boxes, half, reach, tail = number.size, profile.half, profile.reach, profile.tail
     # Total weight and first moment of the boxes left of the reach, and of those right of it.
     weight_left = moment_left = 0.0
     weight_right = moment_right = 0.0
@@ -228,53 +229,93 @@ def translate(number, wanted, moments, half, reach, matrix, tail, coefficients):
             weight_right = moment_right = 0.0  # no rest of rounding
         if not wanted[a]:
             continue
-        _translate_box(a, number, moments, matrix, reach, left, right, coefficients)
+        _translate_box(a, number, moments, profile.matrix, first, reach, left, right, coefficients)
         lead = weight_left - weight_right
         distance = lead * half * (2 * number[a] + 1) - (moment_left - moment_right)
         for f in range(coefficients.shape[0]):
-            coefficients[f, a, 0] += tail[f, 0] * weight_right + tail[f, 1] * weight_left + tail[f, 2] * distance
-            coefficients[f, a, 1] += tail[f, 2] * lead * half
+            at_right, at_left, slope = tail[first + f, 0], tail[first + f, 1], tail[first + f, 2]
+            coefficients[f, a, 0] += at_right * weight_right + at_left * weight_left + slope * distance
+            coefficients[f, a, 1] += slope * lead * half
 
 
-@compiled
-def row_sums(layout, sources, w, targets, profile, first, last, out):  # type: ignore[no-untyped-def]
-    """Fill out[i, f - first] with sum_j w_j K_f(x_i - x_j) for the documents i of a slice, j running over another.
+class Layout(NamedTuple):
+    """Where the scores of some lists lie.
 
-    layout is (box, t, number) of `lay_out`; first <= f <= last are the functions asked for.
+    Attributes
+    ----------
+    rows
+        List r has the documents ``rows[r, 0] <= i < rows[r, 1]``.
+    box, t
+        The box of each document, counted from the first that its list has, and its place there.
+    number, boxes
+        List r has boxes of the numbers ``number[rows[r, 0] : rows[r, 0] + boxes[r]]``; none if it is left out.
+    one
+        1 for each document.
     """
-    box, t, number = layout
-    matrix, tail = profile.matrix[first : last + 1], profile.tail[first : last + 1]
-    moments, wanted = np.zeros((number.size, matrix.shape[2])), np.zeros(number.size, np.bool_)
-    coefficients = np.empty((matrix.shape[0], number.size, matrix.shape[2]))
-    add_moments(box[sources], t[sources], w[sources], moments)
-    wanted[box[targets]] = True
-    translate(number, wanted, moments, profile.half, profile.reach, matrix, tail, coefficients)
-    out[targets] = 0.0
-    evaluate(box[targets], t[targets], coefficients, np.ones(targets.stop - targets.start), out[targets])
+
+    rows: IntArray
+    box: IntArray
+    t: FloatArray
+    number: IntArray
+    boxes: IntArray
+    one: FloatArray
 
 
 @compiled
-def all_sums(pair, x, w, profile, first, last, out):  # type: ignore[no-untyped-def]
-    """Fill out[i, f - first] with sum_j w_j K_f(x_i - x_j) over all documents, i itself included, and return True.
+def _lay_out_lists(x, pair, functions, rounds, profile, layout):  # type: ignore[no-untyped-def]
+    """Fill a layout; lists are left out for which a double loop is cheaper than sums of so many functions."""
+    for r in range(layout.boxes.size):
+        begin, end = layout.rows[r, 0], layout.rows[r, 1]
+        n = end - begin
+        number = lay_out(x[begin:end], profile.half, layout.box[begin:end], layout.t[begin:end])
+        if pair * n * n >= sum_time(n, number.size, profile.reach, functions, rounds):
+            layout.boxes[r] = number.size
+            for b in range(number.size):
+                layout.number[begin + b] = number[b]
 
-    Returns False, having done nothing, where a double loop is cheaper, in which n^2 pairs take `pair` ns each.
+
+def lay_out_lists(
+    rows: IntArray, x: FloatArray, pair: float, functions: int, profile: Profile, rounds: int = 1
+) -> Layout:
+    """Return where the scores of lists lie, each with the documents ``rows[r, 0] <= i < rows[r, 1]``.
+
+    Left out is each list for which a double loop is cheaper, in which n^2 pairs take `pair` ns each, than sums of so
+    many functions, moments being translated so many rounds.
     """
-    n = x.size
-    box, t = np.empty(n, np.int64), np.empty(n)
-    number = lay_out(x, profile.half, box, t)
-    if pair * n * n < sum_time(n, number.size, profile.reach, last + 1 - first, 1):
-        return False
-    row_sums((box, t, number), slice(0, n), w, slice(0, n), profile, first, last, out)
-    return True
+    box, number = np.empty((2, x.size), np.int64)
+    layout = Layout(rows, box, np.empty(x.size), number, np.zeros(len(rows), np.int64), np.ones(x.size))
+    _lay_out_lists(x, pair, functions, rounds, profile, layout)
+    return layout
 
 
 @compiled
+def list_sums(layout, sources, w, targets, profile, first, out):  # type: ignore[no-untyped-def]
+    """Add sum_j w_j K_{first + f}(x_i - x_j) to out[i, f], for each list over some of its documents i and j.
+
+    Of list r these are ``targets[r, 0] <= i < targets[r, 1]`` and ``sources[r, 0] <= j < sources[r, 1]``.
+    """
+    box, p = layout.box, profile.matrix.shape[2]
+    for r in range(layout.boxes.size):
+        boxes, begin, lo, hi = layout.boxes[r], layout.rows[r, 0], targets[r, 0], targets[r, 1]
+        if boxes == 0 or lo == hi or sources[r, 0] == sources[r, 1]:
+            continue
+        number = layout.number[begin : begin + boxes]
+        moments, coefficients = np.zeros((boxes, p)), np.empty((out.shape[1], boxes, p))
+        add_moments(box, layout.t, w, sources[r, 0], sources[r, 1], moments)
+        wanted = np.zeros(boxes, np.bool_)
+        for i in range(lo, hi):
+            wanted[box[i]] = True
+        translate(number, wanted, moments, profile, first, coefficients)
+        evaluate(box, layout.t, coefficients, layout.one, lo, hi, out)
+
+
+@inlined
 def translation_time(targets, boxes, reach, functions):  # type: ignore[no-untyped-def]
     """Return what it takes to translate the moments of all boxes to some, in ns."""
     return _TRANSLATION * targets * min(boxes, 2 * reach + 1) * functions
 
 
-@compiled
+@inlined
 def sum_time(n, boxes, reach, functions, rounds):  # type: ignore[no-untyped-def]
     """Return what sums over boxes take, in ns, if moments are translated so many rounds; infinite without boxes."""
     if boxes == 0:

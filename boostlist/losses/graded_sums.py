@@ -15,6 +15,8 @@ bunches of their own, dA = dB = 0, and M11 is all that is translated; bunches of
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from boostlist.losses.difference_sums import (
@@ -30,7 +32,14 @@ from boostlist.losses.difference_sums import (
 )
 from boostlist.losses.ratios import exponentials, ratios
 from boostlist.losses.shared_loops import spread_by_grade
-from boostlist.parallel import compiled, vectorized
+from boostlist.parallel import compiled, inlined, vectorized
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from boostlist._typing import FloatArray, IntArray
+    from boostlist.losses.difference_sums import Profile
+    from boostlist.losses.weights import Factors
 
 # Up to so many grades are bunches of their own; more make bunches of no less than so many parts of the documents.
 _BUNCHES = 32
@@ -79,58 +88,50 @@ def _absorb(m, alpha, beta, own):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _multiply(x, alpha, A, at):  # type: ignore[no-untyped-def]
-    """Multiply x by alpha + |A - at|."""
-    for i in range(x.size):
-        x[i] *= alpha + abs(A[i] - at)
-
-
-@compiled
-def _between(layout, w, V, ends, profile, first, last, below, above):  # type: ignore[no-untyped-def]
+def _between(layout, w, V, ends, profile, first, one, factor, below, above):  # type: ignore[no-untyped-def]
     """Add the sums over pairs of documents in different bunches, which end at `ends`; A and B are by document.
 
     Of the four moments the bits of the number say whether alpha + |A - A_j| and beta + |B - B_j| are part of them.
+    one holds ones, factor is to work in.
     """
     box, t, number = layout
     alpha, beta, A, B = V
-    matrix, tail = profile.matrix[first : last + 1], profile.tail[first : last + 1]
-    shape = (number.size, matrix.shape[2])
-    own, coefficients, wanted = np.zeros(shape), np.empty((matrix.shape[0], *shape)), np.empty(number.size, np.bool_)
+    shape = (number.size, profile.matrix.shape[2])
+    m, own, coefficients = np.empty((4, *shape)), np.zeros(shape), np.empty((below.shape[1], *shape))
+    wanted = np.empty(number.size, np.bool_)
     bunches = ends.size - 1
-    for up in (True, False):
-        out, m, passed = below if up else above, np.zeros((4, *shape)), 0
+    for down in range(2):
+        out, passed = above if down else below, 0
+        m[:] = 0.0
         for step in range(bunches):
-            k = step if up else bunches - 1 - step
-            rows = slice(ends[k], ends[k + 1])
-            near, far = (rows.start, rows.stop - 1) if up else (rows.stop - 1, rows.start)
+            k = bunches - 1 - step if down else step
+            lo, hi = ends[k], ends[k + 1]
+            near, far = (hi - 1, lo) if down else (lo, hi - 1)
             varied = (0 if A[near] == A[far] else 1) | (0 if B[near] == B[far] else 2)
             if step > 0:
                 _step(m, abs(A[near] - A[passed]), abs(B[near] - B[passed]))
                 wanted[:] = False
-                wanted[box[rows]] = True
+                for i in range(lo, hi):
+                    wanted[box[i]] = True
                 for charge in range(4):
                     if varied | charge == 3:
-                        scale = np.ones(rows.stop - rows.start)
-                        if not charge & 1:
-                            _multiply(scale, 0.0, A[rows], A[near])
-                        if not charge & 2:
-                            _multiply(scale, 0.0, B[rows], B[near])
-                        translate(number, wanted, m[charge], profile.half, profile.reach, matrix, tail, coefficients)
-                        evaluate(box[rows], t[rows], coefficients, scale, out[rows])
-                _step(m, abs(A[far] - A[near]), abs(B[far] - B[near]))
+                        translate(number, wanted, m[charge], profile, first, coefficients)
+                        for i in range(lo, hi if charge < 3 else lo):
+                            dA, dB = abs(A[i] - A[near]), abs(B[i] - B[near])
+                            factor[i] = (1.0 if charge & 1 else dA) * (1.0 if charge & 2 else dB)
+                        evaluate(box, t, coefficients, factor if charge < 3 else one, lo, hi, out)
             passed = far
             if step == bunches - 1:
                 break
             if varied:
+                _step(m, abs(A[far] - A[near]), abs(B[far] - B[near]))
                 for charge in range(4):
-                    weight = w[rows].copy()
-                    if charge & 1:
-                        _multiply(weight, alpha, A[rows], A[far])
-                    if charge & 2:
-                        _multiply(weight, beta, B[rows], B[far])
-                    add_moments(box[rows], t[rows], weight, m[charge])
+                    for i in range(lo, hi):
+                        a, b = alpha + abs(A[i] - A[far]), beta + abs(B[i] - B[far])
+                        factor[i] = w[i] * (a if charge & 1 else 1.0) * (b if charge & 2 else 1.0)
+                    add_moments(box, t, factor, lo, hi, m[charge])
             else:
-                add_moments(box[rows], t[rows], w[rows], own)
+                add_moments(box, t, w, lo, hi, own)
                 _absorb(m, alpha, beta, own)
 
 
@@ -165,76 +166,112 @@ def _value_row(x, A, B, a, b, xi, c, w, own, values):  # type: ignore[no-untyped
 
 
 @compiled
-def _directly(x, w, V, bounds, c, first, last, below, above):  # type: ignore[no-untyped-def]
-    """Add the sums over pairs of different grade by a double loop; A and B are by document."""
-    alpha, beta, A, B = V
-    n = x.size
-    E, ratio, lower, higher = np.empty(n), np.empty(n), np.zeros((3, n)), np.zeros((3, n))
-    near = exponentials(x, E)
-    for g in range(1, bounds.size - 1):
-        m = bounds[g] - bounds[0]
-        for i in range(m, bounds[g + 1] - bounds[0]):
-            a, b = alpha + A[i], beta + B[i]
-            ratios(near, x, E, i, 0, m, ratio)
-            lower[SLOPES, i], lower[CURVATURES, i] = _row(
-                ratio[:m], A, B, a, b, c, w, w[i], higher[SLOPES], higher[CURVATURES]
-            )
-            if first == VALUES:
-                lower[VALUES, i] = _value_row(x, A[:m], B, a, b, x[i], c, w, w[i], higher[VALUES])
-    for i in range(n):
-        for f in range(first, last + 1):
-            below[i, f - first] += lower[f, i]
-            above[i, f - first] += higher[f, i]
+def _directly(ranges, x, w, bounds, V, c, first, below, above):  # type: ignore[no-untyped-def]
+    """Add the sums over pairs of different grade by a double loop, for each range of grades."""
+    most = 0
+    for r in range(ranges.shape[0]):
+        most = max(most, bounds[ranges[r, 1]] - bounds[ranges[r, 0]])
+    E, ratio, A, B = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    lower, higher = np.empty((3, most)), np.empty((3, most))
+    for r in range(ranges.shape[0]):
+        low, high = ranges[r, 0], ranges[r, 1]
+        begin, n = bounds[low], bounds[high] - bounds[low]
+        y, u = x[begin : begin + n], w[begin : begin + n]
+        spread_by_grade(low, high, bounds, V.A, A)
+        spread_by_grade(low, high, bounds, V.B, B)
+        lower[:] = 0.0
+        higher[:] = 0.0
+        near = exponentials(y, E)
+        for g in range(low + 1, high):
+            m = bounds[g] - begin
+            for i in range(m, bounds[g + 1] - begin):
+                a, b = V.alpha + A[i], V.beta + B[i]
+                ratios(near, y, E, i, 0, m, ratio)
+                lower[SLOPES, i], lower[CURVATURES, i] = _row(
+                    ratio[:m], A, B, a, b, c, u, u[i], higher[SLOPES], higher[CURVATURES]
+                )
+                if first == VALUES:
+                    lower[VALUES, i] = _value_row(y, A[:m], B, a, b, y[i], c, u, u[i], higher[VALUES])
+        for i in range(n):
+            for f in range(below.shape[1]):
+                below[begin + i, f] += lower[first + f, i]
+                above[begin + i, f] += higher[first + f, i]
 
 
-@compiled
-def _plan(n, boxes, grades, profile, first, last):  # type: ignore[no-untyped-def]
-    """Return the documents of a small bunch, what sums over bunches take, and what a double loop takes, in ns.
+@inlined
+def _plan(n, boxes, grades, profile, first):  # type: ignore[no-untyped-def]
+    """Return the documents of a small bunch, and what sums over bunches take, in ns.
 
     Small bunches of m documents take m^2 for the pairs within, and T for translations: m = sqrt(T).
     """
     few = grades <= _BUNCHES
-    functions = (last + 1 - first) * (1 if few else 2)
+    functions = (CURVATURES + 1 - first) * (1 if few else 2)
     pair = _PAIR_WITH_VALUE if first == VALUES else _PAIR
     small = 1 + int(np.sqrt(2 * translation_time(boxes, boxes, profile.reach, functions) / pair))
     rounds = grades if few else n / small
-    bunches = 2 * sum_time(n, boxes, profile.reach, functions, rounds) + (0 if few else pair * small * n)
-    return small, bunches, pair * n * n
+    return small, 2 * sum_time(n, boxes, profile.reach, functions, rounds) + (0 if few else pair * small * n)
 
 
 @compiled
-def graded_sums(pair, x, w, bounds, V, profile, first, last, below, above):  # type: ignore[no-untyped-def]
-    """Add the sums of V_ij w_j K_f(x_i - x_j) over documents of lower and of higher grades, and return True.
+def _over_bunches(ranges, pair, x, w, bounds, V, profile, first, below, above, left):  # type: ignore[no-untyped-def]
+    """Add the sums over pairs of different bunches of each range of grades, unless a double loop is cheaper.
+
+    Return for which that was so; and put the bunches of several grades into `left`, and return their number.
+    """
+    most = 0
+    for r in range(ranges.shape[0]):
+        most = max(most, bounds[ranges[r, 1]] - bounds[ranges[r, 0]])
+    box, t, A, B = np.empty(most, np.int64), np.empty(most), np.empty(most), np.empty(most)
+    one, factor = np.ones(most), np.empty(most)
+    done, number_left = np.zeros(ranges.shape[0], np.bool_), 0
+    for r in range(ranges.shape[0]):
+        low, high = ranges[r, 0], ranges[r, 1]
+        begin, end = bounds[low], bounds[high]
+        n = end - begin
+        number = lay_out(x[begin:end], profile.half, box, t)
+        small, time = _plan(n, number.size, high - low, profile, first)
+        if pair * n * n < time:
+            continue
+        done[r] = True
+        spread_by_grade(low, high, bounds, V.A, A)
+        spread_by_grade(low, high, bounds, V.B, B)
+        cuts = _cut(bounds, low, high, small)
+        ends = np.empty_like(cuts)
+        for k in range(cuts.size):
+            ends[k] = bounds[cuts[k]] - begin
+            if k > 0 and cuts[k] - cuts[k - 1] > 1:
+                left[number_left, 0], left[number_left, 1] = cuts[k - 1], cuts[k]
+                number_left += 1
+        layout, factors, lower, higher = (box, t, number), (V.alpha, V.beta, A, B), below[begin:end], above[begin:end]
+        _between(layout, w[begin:end], factors, ends, profile, first, one, factor, lower, higher)
+    return done, number_left
+
+
+def graded_sums(
+    ranges: IntArray,
+    pair: float,
+    x: FloatArray,
+    w: FloatArray,
+    bounds: IntArray,
+    V: Factors,
+    profile: Profile,
+    first: int,
+    below: FloatArray,
+    above: FloatArray,
+) -> NDArray[np.bool_]:
+    """Add the sums of V_ij w_j K_f(x_i - x_j), f from `first` on, over documents of lower and of higher grades.
 
     Documents are in ascending order of grade, bounds[g] <= i < bounds[g + 1] being those of grade g; V holds A and B by
-    grade; first <= f <= last are the functions asked for. ``below[i, f - first]`` is the sum over lower grades,
-    ``above[i, f - first]`` that over higher ones; both may be one array. Returns False, having done nothing, where a
-    double loop is cheaper, in which n^2 pairs take `pair` ns each.
+    grade. Each list has the grades ``ranges[q, 0] <= g < ranges[q, 1]``. ``below[i, f - first]`` is the sum over lower
+    grades, ``above[i, f - first]`` that over higher ones; both may be one array. Returns which lists were done; nothing
+    is done where a double loop is cheaper, in which n^2 pairs take `pair` ns each.
     """
-    A, B = np.empty(x.size), np.empty(x.size)
-    spread_by_grade(0, bounds.size - 1, bounds, V.A, A)
-    spread_by_grade(0, bounds.size - 1, bounds, V.B, B)
-    # Grades low:high of which pairs are left; bunches of one list after the other, so that each grade is there once.
-    left, number_left = np.empty((bounds.size, 2), np.int64), 1
-    left[0] = 0, bounds.size - 1
-    while number_left > 0:
-        number_left -= 1
-        low, high = left[number_left]
-        rows = slice(bounds[low], bounds[high])
-        n = rows.stop - rows.start
-        box, t = np.empty(n, np.int64), np.empty(n)
-        number = lay_out(x[rows], profile.half, box, t)
-        small, bunches, pairs = _plan(n, number.size, high - low, profile, first, last)
-        if n == x.size and pair * n * n < bunches:
-            return False
-        own, lower, higher = (V.alpha, V.beta, A[rows], B[rows]), below[rows], above[rows]
-        if pairs < bunches:
-            _directly(x[rows], w[rows], own, bounds[low : high + 1], profile.c, first, last, lower, higher)
-            continue
-        cuts = _cut(bounds, low, high, small)
-        _between((box, t, number), w[rows], own, bounds[cuts] - rows.start, profile, first, last, lower, higher)
-        for k in range(cuts.size - 1):
-            if cuts[k + 1] - cuts[k] > 1:
-                left[number_left] = cuts[k], cuts[k + 1]
-                number_left += 1
-    return True
+    left = np.empty((int(np.sum(ranges[:, 1] - ranges[:, 0])) // 2, 2), np.int64)
+    done: NDArray[np.bool_]
+    done, number = _over_bunches(ranges, pair, x, w, bounds, V, profile, first, below, above, left)
+    own = _PAIR_WITH_VALUE if first == VALUES else _PAIR
+    while number:  # each bunch of several grades is a list of its own
+        ranges, left = left[:number], np.empty_like(left)
+        summed, number = _over_bunches(ranges, own, x, w, bounds, V, profile, first, below, above, left)
+        _directly(ranges[~summed], x, w, bounds, V, profile.c, first, below, above)
+    return done

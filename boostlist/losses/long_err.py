@@ -21,23 +21,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from boostlist.arrays import frozen
 from boostlist.losses.difference_sums import (
     CURVATURES,
     SLOPES,
     TOLERANCE,
     Profile,
     expand,
-    lay_out,
+    lay_out_lists,
+    list_sums,
     profile,
-    row_sums,
-    sum_time,
 )
-from boostlist.losses.long_lists import in_order, last_zero
-from boostlist.losses.shared_loops import scatter
-from boostlist.parallel import compiled
+from boostlist.losses.long_lists import Part, documents_without
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from boostlist._typing import FloatArray, IntArray
+    from boostlist.losses.compiled import Outputs
     from boostlist.losses.smoothed_loops import ERRTables
 
 MOST_GRADES = 16
@@ -60,6 +61,10 @@ class LongERR(NamedTuple):
         F(0) and Y(0) of each R.
     which
         Which R each level has, -1 for 0.
+    alike
+        Where the documents of each R begin and end in each query.
+    bare
+        Documents with R = 0, by query.
     """
 
     soft: Profile
@@ -67,6 +72,8 @@ class LongERR(NamedTuple):
     F0: FloatArray
     Y0: FloatArray
     which: IntArray
+    alike: IntArray
+    bare: IntArray
     tables: ERRTables
 
 
@@ -93,54 +100,42 @@ def long_err(tables: ERRTables) -> LongERR | None:
     at_zero = np.array([_functions(np.zeros(1), r, rest) for r, rest in pairs])[:, :2, 0]
     number = np.cumsum(positive) - 1
     own = np.where(positive, number, -1)[index.reshape(-1)]
-    return LongERR(profile(1.0), stop, at_zero[:, 0].copy(), at_zero[:, 1].copy(), own, tables)
+    levels, bare = tables.levels, documents_without(tables.R, tables.levels)
+    counts = np.array([levels.sum_by_query(levels.sizes * (own == r)) for r in range(len(pairs))]).astype(np.int64)
+    ends = bare + np.cumsum(counts, axis=0)  # R ascends with the grade
+    alike = np.stack((ends - counts, ends), axis=2)
+    return LongERR(profile(1.0), stop, at_zero[:, 0], at_zero[:, 1], own, alike, bare, tables)
 
 
-@compiled
-def soft_err(lists, f, need, out, tables, done):  # type: ignore[no-untyped-def]
+def soft_err(part: Part, f: FloatArray, need: int, out: Outputs, tables: LongERR, done: NDArray[np.bool_]) -> None:
     """Value, gradient and majorizer of smoothed ERR."""
-    levels, stop = tables.tables.levels, tables.stop
-    tau, grades = tables.tables.tau, tables.F0.size
-    for q in lists.query:
-        x, order, bounds = in_order(q, lists, f, 1 / tau, levels)
-        n = x.size
-        box, t = np.empty(n, np.int64), np.empty(n)
-        number = lay_out(x, stop.half, box, t)
-        if _PAIR * n * n < sum_time(n, number.size, stop.reach, 3, 2 * grades):
-            continue
-        layout, whole = (box, t, number), slice(0, n)
-        own_levels = slice(levels.start[q], levels.start[q + 1])
-        which, R = tables.which[own_levels], tables.tables.R[own_levels]
-        gained = slice(last_zero(R, bounds), n)  # documents without a gain come first
-        # Sums over all: E', E'', then E'' with t; over the grades: F and Y, then Y(-u) with T.
-        soft, part, single = np.empty((n, 2)), np.empty((n, 2)), np.empty((n, 1))
-        going_on, own, T, one = np.zeros(n), np.zeros(n), np.zeros(n), np.ones(n)
-        row_sums(layout, whole, one, whole, tables.soft, SLOPES, CURVATURES, soft)
-        for g in range(which.size):
-            r = which[g]
-            if r >= 0:
-                rows = slice(bounds[g], bounds[g + 1])
-                T[rows] = R[g]
-                row_sums(layout, rows, one, gained, stop, 3 * r, 3 * r + 1, part)
-                part[rows, 0] -= tables.F0[r]
-                part[rows, 1] -= tables.Y0[r]
-                going_on[gained] += part[gained, 0]
-                own[gained] += part[gained, 1]
-        h = 0.5 * (n + 1 - soft[:, 0])
-        T *= np.exp(going_on) / h
-        t_h = T / h
-        own = t_h * 0.5 * (soft[:, 1] - 0.5) + T * own
-        row_sums(layout, whole, t_h, whole, tables.soft, CURVATURES, CURVATURES, single)
-        other = 0.5 * (single[:, 0] - 0.5 * t_h)
-        for g in range(which.size):
-            r = which[g]
-            if r >= 0:
-                rows = slice(bounds[g], bounds[g + 1])
-                row_sums(layout, whole, T, rows, stop, 3 * r + 2, 3 * r + 2, single)
-                other[rows] += single[rows, 0] - T[rows] * tables.Y0[r]
-        factor = lists.weight[q] / tau
-        query = slice(lists.start[q], lists.start[q + 1])
-        scatter(other - own, factor, order, out.gradient[query])
-        scatter(np.maximum(other + own, 0.0), 2 * factor / tau, order, out.diag[query])
-        out.value[q] = 1 - np.sum(T)
-        done[q] = True
+    stop, tau = tables.stop, tables.tables.tau
+    lists = part.lists
+    x = part.in_order(f, frozen(np.full_like(lists.weight, 1 / tau)))
+    whole, n, grades = part.rows, part.size, tables.F0.size
+    layout = lay_out_lists(whole, x, _PAIR, 3, stop, 2 * grades)
+    done[lists.query] = layout.boxes > 0
+    gained = whole.copy()  # documents without a gain come first
+    gained[:, 0] += tables.bare[lists.query]
+    # Documents of each R, in every list: they lie side by side.
+    which, R = part.by_document(tables.which), part.by_document(tables.tables.R)
+    alike = [whole[:, :1] + tables.alike[r, lists.query] for r in range(grades)]
+    # Sums over all: E', E'', then E'' with t; over the grades: F and Y, then Y(-u) with T. Less each document itself.
+    soft, stops = np.zeros((2, n, 2))
+    list_sums(layout, whole, layout.one, whole, tables.soft, SLOPES, soft)
+    for r in range(grades):
+        list_sums(layout, alike[r], layout.one, gained, stop, 3 * r, stops)
+    F0, Y0 = np.append(tables.F0, 0.0)[which], np.append(tables.Y0, 0.0)[which]
+    h = 0.5 * (np.repeat(whole[:, 1] - whole[:, 0], whole[:, 1] - whole[:, 0]) + 1 - soft[:, 0])
+    T = R * np.exp(stops[:, 0] - F0) / h
+    t_h = T / h
+    own = t_h * 0.5 * (soft[:, 1] - 0.5) + T * (stops[:, 1] - Y0)
+    others, stopped = np.zeros((n, 1)), np.zeros((n, 1))
+    list_sums(layout, whole, t_h, whole, tables.soft, CURVATURES, others)
+    for r in range(grades):
+        list_sums(layout, whole, T, alike[r], stop, 3 * r + 2, stopped)
+    other = 0.5 * (others[:, 0] - 0.5 * t_h) + stopped[:, 0] - T * Y0
+    factor = lists.weight / tau
+    part.write(other - own, factor, done, out.gradient)
+    part.write(np.maximum(other + own, 0.0), 2 / tau * factor, done, out.diag)
+    out.value[lists.query] = 1 - np.add.reduceat(T, whole[:, 0])

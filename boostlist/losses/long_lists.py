@@ -12,21 +12,25 @@ spread so far that a double loop is cheaper, a loop here leaves ``done`` False.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from boostlist.arrays import frozen
 from boostlist.losses.base import VALUE
-from boostlist.losses.difference_sums import CURVATURES, SLOPES, VALUES, all_sums
+from boostlist.losses.difference_sums import CURVATURES, SLOPES, VALUES, lay_out_lists, list_sums
 from boostlist.losses.graded_sums import graded_sums
-from boostlist.losses.shared_loops import gather, pair_sums, scatter
-from boostlist.losses.weights import Factors
-from boostlist.parallel import compiled
+from boostlist.losses.shared_loops import pair_sums
+from boostlist.parallel import compiled, longest
 
 if TYPE_CHECKING:
-    from boostlist._typing import FloatArray
+    from numpy.typing import NDArray
+
+    from boostlist._typing import AnyArray, FloatArray, IntArray
     from boostlist.levels import Levels
+    from boostlist.losses.compiled import Lists, Outputs
     from boostlist.losses.difference_sums import Profile
+    from boostlist.losses.weights import Factors
 
 
 class LongPairs(NamedTuple):
@@ -40,6 +44,8 @@ class LongPairs(NamedTuple):
         E(0) and E''(0).
     gamma, kappa
         By query.
+    tied
+        Whether pairs of the same grade count too, all by the same V = alpha beta.
     """
 
     pair: float
@@ -51,123 +57,153 @@ class LongPairs(NamedTuple):
     kappa: FloatArray
     V: Factors
     levels: Levels
+    tied: bool
 
 
-@compiled
-def in_order(q, lists, f, gamma, levels):  # type: ignore[no-untyped-def]
-    """Return gamma f in ascending order of grade, that order, and where each grade begins."""
-    rows = slice(lists.start[q], lists.start[q + 1])
-    order = levels.order[rows]
-    x = np.empty(order.size)
-    gather(f[rows], order, x)
-    for i in range(x.size):
-        x[i] *= gamma
-    return x, order, levels.document[levels.start[q] : levels.start[q + 1] + 1] - rows.start
+class Part(NamedTuple):
+    """Some lists, one after the other, their documents in ascending order of grade.
+
+    Attributes
+    ----------
+    rows, grades
+        List r has the documents ``rows[r, 0] <= i < rows[r, 1]`` and the grades ``grades[r, 0] <= g < grades[r, 1]``.
+    level
+        The level that each grade is.
+    bounds
+        Where each grade begins, and at the end the number of documents.
+    order
+        That of `Levels`, of all queries.
+    """
+
+    lists: Lists
+    rows: IntArray
+    grades: IntArray
+    level: IntArray
+    bounds: IntArray
+    order: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, lists: Lists, levels: Levels) -> Part:
+        """Lay out the queries that a loop is to handle."""
+        query = lists.query
+        rows, grades = (side_by_side(start[query], start[query + 1]) for start in (lists.start, levels.start))
+        counts = grades[:, 1] - grades[:, 0]
+        level = np.arange(grades[-1, 1]) + np.repeat(levels.start[query] - grades[:, 0], counts)
+        bounds = levels.document[level] - np.repeat(lists.start[query] - rows[:, 0], counts)
+        return cls(lists, rows, grades, level, np.append(bounds, rows[-1, 1]), levels.order)
+
+    @property
+    def size(self) -> int:
+        """Number of documents."""
+        return int(self.bounds[-1])
+
+    def in_order(self, values: FloatArray, gamma: FloatArray) -> FloatArray:
+        """Return gamma, by query, times the difference of each value from the first of its list."""
+        x = np.empty(self.size)
+        _gather(self.lists, self.rows, values, gamma, self.order, x)
+        return x
+
+    def by_document(self, values: AnyArray) -> Any:
+        """Return for each document what its level has."""
+        return np.repeat(values[self.level], np.diff(self.bounds))
+
+    def write(self, values: FloatArray, factor: FloatArray, done: NDArray[np.bool_], out: FloatArray) -> None:
+        """Put the values, times a factor by query, where the documents of those lists belong that are done."""
+        _scatter(self.lists, self.rows, values, factor, self.order, done, out)
 
 
-@compiled
-def last_zero(values, bounds):  # type: ignore[no-untyped-def]
-    """Return how many documents there are up to the last grade whose value is 0."""
-    documents = 0
-    for g in range(bounds.size - 1):
-        if values[g] == 0:
-            documents = bounds[g + 1]
+def side_by_side(begin: IntArray, end: IntArray) -> IntArray:
+    """Return where pieces of the lengths end - begin begin and end when they are put one after the other."""
+    ends = np.cumsum(end - begin)
+    return np.stack((ends - (end - begin), ends), axis=1)
+
+
+def documents_without(values: FloatArray, levels: Levels) -> IntArray:
+    """Return for each query the documents up to the last of its levels whose value is 0."""
+    documents, none = np.zeros(len(levels.start) - 1, np.int64), values == 0
+    np.maximum.at(documents, levels.query[none], levels.document[1:][none] - levels.rows[levels.query[none]])
     return documents
 
 
 @compiled
-def _factors(q, V, levels):  # type: ignore[no-untyped-def]
-    """Return the factors of V for the grades of one query."""
-    own = slice(levels.start[q], levels.start[q + 1])
-    return Factors(V.alpha, V.beta, V.A[own], V.B[own])
+def _gather(lists, rows, values, gamma, order, x):  # type: ignore[no-untyped-def]
+    for r in range(rows.shape[0]):
+        q, at = lists.query[r], rows[r, 0]
+        row = lists.start[q]
+        for i in range(rows[r, 1] - at):
+            x[at + i] = gamma[q] * (values[row + order[row + i]] - values[row])
 
 
 @compiled
-def _write(q, lists, need, out, tables, factor, x, order, bounds, sums, below, above):  # type: ignore[no-untyped-def]
-    """Write the outputs from the sums over pairs, each counted from both sides, and the totals of weights by grade."""
-    rows = slice(lists.start[q], lists.start[q + 1])
-    gradient, diag = out.gradient[rows], out.diag[rows]
+def _scatter(lists, rows, values, factor, order, done, out):  # type: ignore[no-untyped-def]
+    for r in range(rows.shape[0]):
+        q, at = lists.query[r], rows[r, 0]
+        row = lists.start[q]
+        if done[q]:
+            for i in range(rows[r, 1] - at):
+                out[row + order[row + i]] = factor[q] * values[at + i]
+
+
+def _sums(part: Part, tables: LongPairs, x: FloatArray, w: FloatArray, first: int) -> tuple[FloatArray, Any]:
+    """Return the sums of the functions from `first` on, and for which lists they were made."""
+    sums, profile = np.zeros((part.size, CURVATURES + 1 - first)), tables.profile
+    if tables.tied:
+        layout = lay_out_lists(part.rows, x, tables.pair, sums.shape[1], profile)
+        list_sums(layout, part.rows, w, part.rows, profile, first, sums)
+        return sums, layout.boxes > 0
+    V = tables.V._replace(A=tables.V.A[part.level], B=tables.V.B[part.level])
+    return sums, graded_sums(part.grades, tables.pair, x, w, part.bounds, V, profile, first, sums, sums)
+
+
+@compiled
+def _write(lists, rows, need, out, tables, x, sums, done):  # type: ignore[no-untyped-def]
+    """Write the outputs from the sums over pairs, each counted from both sides."""
+    V, levels = tables.V, tables.levels
+    document, order = levels.document, levels.order
     slopes, curvatures = sums.shape[1] - 2, sums.shape[1] - 1
-    gamma, kappa = tables.gamma[q], factor * tables.kappa[q]
-    scale = lists.weight[q] * kappa * gamma
-    potential = 0.0
-    for g in range(bounds.size - 1):
-        lead = below[g] - above[g]
-        potential += tables.constant * below[g] * (bounds[g + 1] - bounds[g])
-        for i in range(bounds[g], bounds[g + 1]):
-            gradient[order[i]] = scale * (sums[i, slopes] - lead)
-            diag[order[i]] = scale * gamma * sums[i, curvatures]
-            if need & VALUE:
-                potential += 0.5 * sums[i, 0] - lead * (x[i] - x[0])
-    out.value[q] = kappa * potential
+    most = longest(lists.query, levels.start)
+    sizes, below, above = np.empty(most), np.empty(most), np.empty(most)
+    # With tied pairs the sums are without V, and hold each document with itself, where E' is 0.
+    factor, E0, E2 = (V.alpha * V.beta, tables.E0, tables.E2) if tables.tied else (1.0, 0.0, 0.0)
+    for r in range(rows.shape[0]):
+        q = lists.query[r]
+        if not done[q]:
+            continue
+        row, gamma, first, last = lists.start[q], tables.gamma[q], levels.start[q], levels.start[q + 1]
+        for g in range(first, last):
+            sizes[g - first] = document[g + 1] - document[g]
+        pair_sums(first, last, V, sizes, sizes, below, above)
+        scale = lists.weight[q] * tables.kappa[q] * gamma
+        k, potential = rows[r, 0], 0.0
+        for g in range(first, last):
+            lead, size = below[g - first] - above[g - first], sizes[g - first]
+            tied = factor * 0.5 * size * (size - 1) if tables.tied else 0.0
+            potential += tables.constant * (below[g - first] * size + tied)
+            for i in range(document[g], document[g + 1]):
+                out.gradient[row + order[i]] = scale * (factor * sums[k, slopes] - lead)
+                out.diag[row + order[i]] = scale * gamma * factor * (sums[k, curvatures] - E2)
+                if need & VALUE:
+                    potential += 0.5 * factor * (sums[k, 0] - E0) - lead * x[k]
+                k += 1
+        out.value[q] = tables.kappa[q] * potential
 
 
-@compiled
-def graded_pairs(lists, f, need, out, tables, done):  # type: ignore[no-untyped-def]
-    """Value, gradient and diagonal over pairs of different grade."""
-    first = VALUES if need & VALUE else SLOPES
-    for q in lists.query:
-        x, order, bounds = in_order(q, lists, f, tables.gamma[q], tables.levels)
-        sums, V = np.zeros((x.size, CURVATURES + 1 - first)), _factors(q, tables.V, tables.levels)
-        if graded_sums(tables.pair, x, np.ones(x.size), bounds, V, tables.profile, first, CURVATURES, sums, sums):
-            sizes = (bounds[1:] - bounds[:-1]).astype(np.float64)
-            below, above = np.empty_like(sizes), np.empty_like(sizes)
-            pair_sums(0, sizes.size, V, sizes, sizes, below, above)
-            _write(q, lists, need, out, tables, 1.0, x, order, bounds, sums, below, above)
-            done[q] = True
+def pairs(part: Part, f: FloatArray, need: int, out: Outputs, tables: LongPairs, done: NDArray[np.bool_]) -> None:
+    """Value, gradient and diagonal."""
+    lists, x = part.lists, part.in_order(f, tables.gamma)
+    sums, done[lists.query] = _sums(part, tables, x, np.ones(part.size), VALUES if need & VALUE else SLOPES)
+    _write(lists, part.rows, need, out, tables, x, sums, done)
 
 
-@compiled
-def graded_pairs_hessp(lists, f, v, out, tables, done):  # type: ignore[no-untyped-def]
-    """Hessian-vector product over pairs of different grade: sum_j V E'' (v_i - v_j)."""
-    for q in lists.query:
-        x, order, bounds = in_order(q, lists, f, tables.gamma[q], tables.levels)
-        direction, _, _ = in_order(q, lists, v, 1.0, tables.levels)
-        direction -= direction[0]  # constants drop out
-        weight, product, V = np.ones(x.size), np.zeros(x.size), _factors(q, tables.V, tables.levels)
-        for turn in range(2):
-            sums = np.zeros((x.size, 1))
-            if not graded_sums(tables.pair, x, weight, bounds, V, tables.profile, CURVATURES, CURVATURES, sums, sums):
-                break
-            product += -sums[:, 0] if turn else direction * sums[:, 0]
-            weight, done[q] = direction, turn == 1
-        scale = lists.weight[q] * tables.kappa[q] * tables.gamma[q] ** 2
-        scatter(product, scale, order, out[lists.start[q] : lists.start[q + 1]])
-
-
-@compiled
-def all_pairs(lists, f, need, out, tables, done):  # type: ignore[no-untyped-def]
-    """Value, gradient and diagonal over all pairs, of the same grade too; V = alpha beta is one number."""
-    first = VALUES if need & VALUE else SLOPES
-    for q in lists.query:
-        x, order, bounds = in_order(q, lists, f, tables.gamma[q], tables.levels)
-        n = x.size
-        sums = np.empty((n, CURVATURES + 1 - first))
-        if all_sums(tables.pair, x, np.ones(n), tables.profile, first, CURVATURES, sums):
-            # The sums hold each document with itself, where E' is 0.
-            sums[:, CURVATURES - first] -= tables.E2
-            if need & VALUE:
-                sums[:, 0] -= tables.E0
-            V = tables.V.alpha * tables.V.beta
-            _write(q, lists, need, out, tables, V, x, order, bounds, sums, bounds[:-1] * 1.0, n - bounds[1:] * 1.0)
-            if need & VALUE:
-                sizes = bounds[1:] - bounds[:-1]
-                out.value[q] += tables.kappa[q] * tables.constant * V * 0.5 * np.sum(sizes * (sizes - 1))  # tied pairs
-            done[q] = True
-
-
-@compiled
-def all_pairs_hessp(lists, f, v, out, tables, done):  # type: ignore[no-untyped-def]
-    """Hessian-vector product over all pairs: sum_j V E'' (v_i - v_j)."""
-    for q in lists.query:
-        x, order, _ = in_order(q, lists, f, tables.gamma[q], tables.levels)
-        direction, _, _ = in_order(q, lists, v, 1.0, tables.levels)
-        direction -= direction[0]  # constants drop out
-        weight, product, sums = np.ones(x.size), np.zeros(x.size), np.empty((x.size, 1))
-        for turn in range(2):
-            if not all_sums(tables.pair, x, weight, tables.profile, CURVATURES, CURVATURES, sums):
-                break
-            product += -sums[:, 0] if turn else direction * sums[:, 0]
-            weight, done[q] = direction, turn == 1
-        scale = lists.weight[q] * tables.kappa[q] * tables.gamma[q] ** 2 * tables.V.alpha * tables.V.beta
-        scatter(product, scale, order, out[lists.start[q] : lists.start[q + 1]])
+def pairs_hessp(
+    part: Part, f: FloatArray, v: FloatArray, out: FloatArray, tables: LongPairs, done: NDArray[np.bool_]
+) -> None:
+    """Hessian-vector product: sum_j V E'' (v_i - v_j)."""
+    lists, x = part.lists, part.in_order(f, tables.gamma)
+    direction = part.in_order(v, frozen(np.ones_like(tables.gamma)))
+    bends, done[lists.query] = _sums(part, tables, x, np.ones(part.size), CURVATURES)
+    moved, _ = _sums(part, tables, x, direction, CURVATURES)
+    factor = lists.weight * tables.kappa * tables.gamma**2
+    if tables.tied:
+        factor *= tables.V.alpha * tables.V.beta
+    part.write(direction * bends[:, 0] - moved[:, 0], factor, done, out)

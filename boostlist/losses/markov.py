@@ -43,7 +43,7 @@ from boostlist.losses import markov_loops
 from boostlist.losses.base import Traits
 from boostlist.losses.compiled import CompiledLoss, LongLoops
 from boostlist.losses.difference_sums import profile
-from boostlist.losses.long_lists import LongPairs, all_pairs, all_pairs_hessp, graded_pairs, graded_pairs_hessp
+from boostlist.losses.long_lists import LongPairs, pairs, pairs_hessp
 from boostlist.losses.markov_loops import WpLLTables, WUBTables
 from boostlist.losses.weights import (
     Grades,
@@ -202,7 +202,7 @@ class WUB(CompiledLoss):
 
     def long_loops(self, queries: Queries, tables: WUBTables) -> LongLoops:
         """Return loops that sum over boxes of scores."""
-        pairs = LongPairs(
+        long = LongPairs(
             pair=0.5,
             profile=profile(tables.c),
             E0=np.log(2 * (1 + tables.c)),
@@ -212,7 +212,6 @@ class WUB(CompiledLoss):
             kappa=tables.kappa,
             V=tables.W,
             levels=tables.levels,
+            tied=tables.W.alpha * tables.W.beta > 0,
         )
-        if tables.W.alpha * tables.W.beta > 0:
-            return LongLoops(all_pairs, all_pairs_hessp, pairs)
-        return LongLoops(graded_pairs, graded_pairs_hessp, pairs)
+        return LongLoops(pairs, pairs_hessp, long)

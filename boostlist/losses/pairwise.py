@@ -30,7 +30,7 @@ from boostlist.losses import pairwise_hinge, pairwise_loops
 from boostlist.losses.base import Traits
 from boostlist.losses.compiled import CompiledLoss, LongLoops
 from boostlist.losses.difference_sums import profile
-from boostlist.losses.long_lists import LongPairs, graded_pairs, graded_pairs_hessp
+from boostlist.losses.long_lists import LongPairs, pairs, pairs_hessp
 from boostlist.losses.pairwise_hinge import HingeTables
 from boostlist.losses.pairwise_loops import PairTables
 from boostlist.losses.targets import grade_targets
@@ -152,7 +152,7 @@ class PairwiseLogistic(Pairwise):
 
     def long_loops(self, queries: Queries, tables: PairTables) -> LongLoops:
         """Return loops that sum over boxes of scores."""
-        pairs = LongPairs(
+        long = LongPairs(
             pair=0.19,
             profile=profile(1.0),
             E0=np.log(4),
@@ -162,8 +162,9 @@ class PairwiseLogistic(Pairwise):
             kappa=frozen(tables.kappa / 2),
             V=tables.V,
             levels=tables.levels,
+            tied=False,
         )
-        return LongLoops(graded_pairs, graded_pairs_hessp, pairs)
+        return LongLoops(pairs, pairs_hessp, long)
 
 
 @dataclass(frozen=True, kw_only=True)

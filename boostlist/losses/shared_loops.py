@@ -13,13 +13,6 @@ def gather(values, order, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def scatter(values, factor, order, out):  # type: ignore[no-untyped-def]
-    """Put the values, in the given order, back where they belong in out, times a factor."""
-    for i in range(order.size):
-        out[order[i]] = factor * values[i]
-
-
-@compiled
 def spread_by_grade(first, last, document, values, out):  # type: ignore[no-untyped-def]
     """Fill out, by document of a query in ascending order of grade, with the values of its levels first:last."""
     begin = document[first]
@@ -59,8 +52,9 @@ def sums_below(first, last, V, X, out):  # type: ignore[no-untyped-def]
 def pair_sums(first, last, V, X, Y, below, above):  # type: ignore[no-untyped-def]
     """Fill L_g(x) / kappa and U_g(y) / kappa from the sums X_h of x and Y_h of y over each grade."""
     alpha, beta, A, B = V
-    _sums(first, 1, first, last - first, alpha, beta, A, B, X, below)
-    _sums(last - 1, -1, first, last - first, alpha, beta, A, B, Y, above)
+    for down in range(2):  # one call, so that it is compiled once
+        g, step = (last - 1, -1) if down else (first, 1)
+        _sums(g, step, first, last - first, alpha, beta, A, B, Y if down else X, above if down else below)
 
 
 @compiled

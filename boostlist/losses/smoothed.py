@@ -50,7 +50,6 @@ from boostlist.gains import Gain, check_gain, gains
 from boostlist.losses import long_err, long_positions, smoothed_loops
 from boostlist.losses.base import Traits
 from boostlist.losses.compiled import CompiledLoss, LongLoops
-from boostlist.losses.difference_sums import profile
 from boostlist.losses.long_positions import LongPositions
 from boostlist.losses.smoothed_loops import ERRTables, PositionTables
 from boostlist.losses.weights import Grades, check_grades, discount_sums, label_set
@@ -128,7 +127,7 @@ class SmoothNDCG(Smoothed):
 
     def long_loops(self, queries: Queries, tables: PositionTables) -> LongLoops:
         """Return a loop that sums over boxes of scores."""
-        return LongLoops(long_positions.soft_positions, None, LongPositions(0.07, profile(1.0), tables))
+        return LongLoops(long_positions.soft_positions, None, LongPositions.of(0.07, tables))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +154,7 @@ class SmoothMRR(Smoothed):
 
     def long_loops(self, queries: Queries, tables: PositionTables) -> LongLoops:
         """Return a loop that sums over boxes of scores; the double loop has few pairs, those of the best documents."""
-        return LongLoops(long_positions.soft_positions, None, LongPositions(0.02, profile(1.0), tables))
+        return LongLoops(long_positions.soft_positions, None, LongPositions.of(0.02, tables))
 
 
 @dataclass(frozen=True, kw_only=True)

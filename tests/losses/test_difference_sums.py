@@ -9,7 +9,7 @@ import pytest
 
 from boostlist import Queries
 from boostlist.losses import WUB, PairwiseLogistic, SmoothERR, SmoothMRR, SmoothNDCG
-from boostlist.losses.difference_sums import CURVATURES, VALUES, all_sums, profile
+from boostlist.losses.difference_sums import VALUES, lay_out_lists, list_sums, profile
 from boostlist.losses.graded_sums import graded_sums
 from boostlist.losses.weights import Factors
 
@@ -53,8 +53,9 @@ def test_sums_keep_the_tolerance(c, tolerance):
     n = 30
     for name, x in score_sets(rng, n):
         w = rng.normal(size=n)
-        out = np.empty((n, 3))
-        assert all_sums(ALWAYS, x, w, profile(c, tolerance), VALUES, CURVATURES, out)
+        rows, out = np.array([[0, n]]), np.zeros((n, 3))
+        layout = lay_out_lists(rows, x, ALWAYS, 3, profile(c, tolerance))
+        list_sums(layout, rows, w, rows, profile(c, tolerance), VALUES, out)
         error = np.abs(out.T - exact_sums(x, w, c)).max(1) / np.abs(w).sum()
         assert error[0] <= tolerance * (1 + np.ptp(x)), name
         assert error[1:].max() <= tolerance, name
@@ -65,7 +66,7 @@ def test_a_looser_tolerance_is_less_work():
 
 
 def test_scores_too_far_apart_are_left_to_the_double_loop():
-    assert not all_sums(ALWAYS, np.array([0.0, 1e9]), np.ones(2), profile(1.0), 0, 2, np.empty((2, 3)))
+    assert lay_out_lists(np.array([[0, 2]]), np.array([0.0, 1e9]), ALWAYS, 3, profile(1.0)).boxes == 0
 
 
 @pytest.mark.parametrize(("n", "grades"), [(60, 2), (60, 5), (60, 40), (1500, 10**9)])
@@ -90,7 +91,8 @@ def test_sums_over_other_grades(n, grades, spread):
         scale = np.abs(V).sum(1).max() * (1 + np.ptp(x))
         for first in (0, 1, 2):
             out = np.zeros((2, n, 3 - first))
-            assert graded_sums(ALWAYS, x, w, bounds, Factors(alpha, beta, A, B), profile(1.0), first, 2, *out)
+            ranges, factors = np.array([[0, len(A)]]), Factors(alpha, beta, A, B)
+            assert graded_sums(ranges, ALWAYS, x, w, bounds, factors, profile(1.0), first, *out).all()
             for found, part in zip(out, (y[:, None] > y, y[:, None] < y), strict=True):
                 expected = (V * part * K[first:]).sum(2).T
                 np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * scale)
