@@ -270,17 +270,18 @@ def solve(first, last, tables, size, room):  # type: ignore[no-untyped-def]
     """
     node = room.node
     nodes, hard = 2 * (last - first), np.isinf(tables.lam1)
-    x, y, z = np.int64(0), np.int64(4), np.int64(8)  # as literals each would be a type that all is compiled for
-    F = measure(x, first, last, tables, room)
-    left = np.inf
-    for _ in range(_STEPS * (nodes + 10)):
-        _equilibrium(nodes, node, x, y, hard)
+    # The start is the first y. As literals these would each be a type that all is compiled for.
+    y, x, z = np.int64(0), np.int64(4), np.int64(8)
+    F = left = np.inf
+    done = False
+    for step in range(_STEPS * (nodes + 10)):
         F_y = measure(y, first, last, tables, room)
-        done = _same_piece(nodes, node, x, y)
-        if not done and F - F_y <= _SMALL * F:
-            before, left = left, _balance(nodes, node, y, hard, _EXACT * size)
-            done = left <= _EXACT * size or (left <= _SMALL * size and left > 0.5 * before)
-        if not done:
+        if step > 0:
+            done = _same_piece(nodes, node, x, y)
+            if not done and F - F_y <= _SMALL * F:
+                before, left = left, _balance(nodes, node, y, hard, _EXACT * size)
+                done = left <= _EXACT * size or (left <= _SMALL * size and left > 0.5 * before)
+        if step > 0 and not done:
             down = _slope(nodes, node, x, x, y)
             up = _slope(nodes, node, y, x, y) if F_y - F > _GAIN * down or -down < _SMALL * F else 0.0
             if up > 0:
@@ -306,6 +307,7 @@ def solve(first, last, tables, size, room):  # type: ignore[no-untyped-def]
         F, x, y = F_y, y, x
         if done:
             break
+        _equilibrium(nodes, node, x, y, hard)
     return x, F
 
 
