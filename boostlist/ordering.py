@@ -43,7 +43,9 @@ def rank(f, k, room):  # type: ignore[no-untyped-def]
             if place[i] < m:
                 order[place[i]] = candidate[i]
     else:
-        descending = np.negative(score[:c])
+        descending = np.empty(c)
+        for i in range(c):
+            descending[i] = -score[i]
         sort(descending, 0, c, score, place, space)
         for r in range(m):
             order[r] = candidate[place[r]]

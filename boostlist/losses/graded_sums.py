@@ -50,9 +50,7 @@ _PAIR, _PAIR_WITH_VALUE = 0.5, 5.0
 @compiled
 def _cut(bounds, low, high, small):  # type: ignore[no-untyped-def]
     """Return where to cut the grades low:high into bunches, ends included; small ones have `small` documents."""
-    if high - low <= _BUNCHES:
-        return np.arange(low, high + 1)
-    size = max(small, (bounds[high] - bounds[low]) // _BUNCHES)
+    size = 0 if high - low <= _BUNCHES else max(small, (bounds[high] - bounds[low]) // _BUNCHES)
     cuts, used = np.empty(high - low + 1, np.int64), 1
     cuts[0] = low
     for g in range(low + 1, high):

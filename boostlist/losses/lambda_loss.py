@@ -190,8 +190,8 @@ def _lambda(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
         pull[:n] = 0.0
         curvature[:n] = 0.0
         if metric == _NDCG:
-            u[:m] = discount[:m]
-            v[:m] = discount[:m]
+            for t in range(m):
+                u[t] = v[t] = discount[t]
             v[m:n] = 0.0
         elif metric == _MAP:
             _precision_terms(gain, m, u, v[:n])

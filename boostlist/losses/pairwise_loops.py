@@ -184,7 +184,8 @@ def exponential_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
     for q in lists.query:
         rows = slice(lists.start[q], lists.start[q + 1])
         vq, out_q = v[rows], out[rows]
-        x[: vq.size] = vq
+        for i in range(vq.size):
+            x[i] = vq[i]
         first, last = levels.start[q], levels.start[q + 1]
         _capped_exponentials(f[rows], E)
         _exponential_sums(E, one, first, last, V, levels, up, down, below, above)

@@ -217,8 +217,8 @@ def err(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
         bare = 0
         while bare < n and R[bare] == 0:
             bare += 1
-        h[:n] = 1.0
-        T[:n] = R[:n]
+        for i in range(n):
+            h[i], T[i] = 1.0, R[i]
         for left in range(0, n, BLOCK):
             for i in range(max(bare, left + 1), n):
                 right = min(left + BLOCK, i)
