@@ -49,7 +49,8 @@ def train(backend: str, path: Path, batch_rows: int | None) -> None:
     """Train in a process of its own, print figures for a reader, and on the last line for `main`."""
     data = load_letor(path, cache="map", sparse=False)
     warm = data.select(range(50))
-    TreeRanker(backend=backend, n_estimators=1).fit(warm.X, warm.y, warm.qid)  # loads libraries, compiles loops
+    # Loads libraries and compiles loops.
+    TreeRanker("cs_listmle", backend=backend, n_estimators=1).fit(warm.X, warm.y, warm.qid)
     ranker = TreeRanker("cs_listmle", backend=backend, n_estimators=20, learning_rate=0.2)
     memory = Memory()
     memory.start()
