@@ -15,6 +15,7 @@ five grades. Everything that is compared runs in the same process, interleaved.
     the ratio is shown beside it.
 (c) Processor time per document with lists of 100 to 100,000 documents, on one thread: a table in Markdown.
 (d) The same with labels that all differ within a list, over that with five grades; lists of up to 10,000 documents.
+(e) Wall time for one list of 100,000 documents, on two threads over one.
 (m) Peak memory of a call beyond its inputs; binding and first call in a new process that has imported LightGBM, with
     loops cached on disk. Most of that time is numba's own start.
 """
@@ -33,7 +34,7 @@ import numpy as np
 
 import boostlist
 from boostlist import Queries, objectives
-from boostlist.losses import Loss, registry
+from boostlist.losses import BoundLoss, Loss, registry
 from boostlist.parallel import compiled
 
 
@@ -66,6 +67,16 @@ def best_times(
     return best
 
 
+def on_threads(bound: BoundLoss, f: np.ndarray) -> list[Callable[[], object]]:
+    """Return calls on one thread and on two."""
+
+    def call(threads: int) -> None:
+        boostlist.set_threads(threads)
+        bound.gradient_hessian(f)
+
+    return [partial(call, 1), partial(call, 2)]
+
+
 def against_exp(losses: dict[str, Loss]) -> None:
     queries, f = make_queries(benchmark_sizes())
     out = np.empty_like(f)
@@ -76,11 +87,7 @@ def against_exp(losses: dict[str, Loss]) -> None:
         bound = loss.bind(queries)
         bind_time = time.perf_counter() - begin
 
-        def with_threads(n: int, bound: object = bound) -> None:
-            boostlist.set_threads(n)
-            bound.gradient_hessian(f)  # type: ignore[attr-defined]
-
-        exp_time, one, two = best_times([lambda: exp_loop(f, out), lambda: with_threads(1), lambda: with_threads(2)])
+        exp_time, one, two = best_times([lambda: exp_loop(f, out), *on_threads(bound, f)])
         print(
             f"{name:24}{loss.traits.cost:>10}{one / f.size * 1e9:10.1f}{one / exp_time:12.2f}"
             f"{two / one:20.2f}{bind_time:10.3f}"
@@ -196,6 +203,18 @@ def with_distinct_labels(losses: dict[str, Loss], lengths: tuple[int, ...] = (10
     boostlist.set_threads(None)
 
 
+def one_list(losses: dict[str, Loss], documents: int = 100_000) -> None:
+    print(f"\n(e) ms of wall time for one list of {documents:,} documents, on one thread and on two\n")
+    markdown(["loss", "one", "two", "two / one"])
+    markdown(["---", "--:", "--:", "--:"])
+    for name, loss in losses.items():
+        if loss.traits.cost != "n^2":
+            queries, f = of_length(documents, documents)
+            one, two = best_times(on_threads(loss.bind(queries), f), 20)
+            markdown([f"`{name}`", f"{one * 1e3:.1f}", f"{two * 1e3:.1f}", f"{two / one:.2f}"])
+    boostlist.set_threads(None)
+
+
 MEMORY = """
 import ctypes, sys, time
 import numpy as np
@@ -245,6 +264,7 @@ PARTS = {
     "b": in_lightgbm,
     "c": with_list_length,
     "d": with_distinct_labels,
+    "e": one_list,
     "m": memory_and_first_call,
 }
 
@@ -252,7 +272,7 @@ PARTS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("losses", nargs="*", help="registry names, or losses as Python writes them; all by default")
-    parser.add_argument("--parts", default="a,b,c,d,m")
+    parser.add_argument("--parts", default="a,b,c,d,e,m")
     arguments = parser.parse_args()
     losses = {
         name: eval(name, vars(boostlist.losses)) if "(" in name else getattr(objectives, name)

@@ -32,6 +32,8 @@ from boostlist.checks import check_whole
 _MIN_DOCUMENTS = 8_192
 # More ranges than threads, so that a range of long lists does not leave the other threads idle.
 _RANGES_PER_THREAD = 4
+# Rows of one list that are worked on at a time.
+_BLOCK = 8_192
 
 _T = TypeVar("_T")
 
@@ -166,7 +168,9 @@ def _executor(threads: int) -> ThreadPoolExecutor:
     global _pool
     with _lock:
         if _pool is None or _pool[0] != threads:
-            _pool = threads, ThreadPoolExecutor(max_workers=threads, thread_name_prefix="boostlist")
+            # What runs on a thread of the pool has that one: waiting for others, all would wait for each other.
+            own = ThreadPoolExecutor(threads, "boostlist", initializer=_most.set, initargs=(1,))
+            _pool = threads, own
         return _pool[1]
 
 
@@ -204,6 +208,28 @@ def over_queries(loop: Callable[..., None], start: IntArray, *args: Any) -> None
     bounds = [(int(lo), int(hi)) for lo, hi in pairwise(cuts) if lo < hi]
     pool = _executor(threads)
     futures = [pool.submit(loop, lo, hi, *args) for lo, hi in bounds]
+    for future in futures:
+        future.result()
+
+
+def blocks(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int, int]]:
+    """Cut ranges of rows into blocks (r, lo, hi), each of the r-th range, which depend on the ranges alone."""
+    return [(r, lo, min(lo + _BLOCK, end)) for r, (begin, end) in enumerate(ranges) for lo in range(begin, end, _BLOCK)]
+
+
+def over_blocks(step: Callable[[int, int, int, int], None], ranges: Iterable[tuple[int, int]]) -> None:
+    """Call ``step(k, r, lo, hi)`` for the k-th of `blocks`, on all threads; results must not depend on their order."""
+    cut = blocks(ranges)
+    threads = min(get_threads(), len(cut))
+
+    def share(first: int) -> None:
+        for k in range(first, len(cut), threads):
+            step(k, *cut[k])
+
+    # The calling thread takes a share too: handing over costs as much as some thousand rows.
+    futures = [_executor(get_threads()).submit(share, first) for first in range(1, threads)]
+    if cut:
+        share(0)
     for future in futures:
         future.result()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -12,7 +12,7 @@ import numpy as np
 from boostlist.arrays import frozen
 from boostlist.losses.base import BoundLoss, Curvature, Loss, Traits
 from boostlist.losses.long_lists import Part
-from boostlist.parallel import over_queries
+from boostlist.parallel import get_threads, over_queries
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -156,7 +156,8 @@ class _BoundLoops(BoundLoss):
         self._long_loops = loss.long_loops(queries, self._tables) if long.size else None
         self._parts: list[Part] = []
         if self._long_loops is not None:
-            cuts = np.flatnonzero(np.diff(self._rows(long)[:-1] // _TOGETHER)) + 1
+            apart = np.diff(self._rows(long)[:-1] // _TOGETHER) > 0
+            cuts = np.flatnonzero(apart | (queries.sizes[long[1:]] >= _TOGETHER)) + 1
             lists = (self._active._replace(query=frozen(query)) for query in np.split(long, cuts))
             self._parts = [Part.of(each, queries.levels) for each in lists]
 
@@ -175,11 +176,18 @@ class _BoundLoops(BoundLoss):
         if long_loop is not None and self._long_loops is not None:
             tables, done = self._long_loops.tables, np.zeros(self.queries.n_queries, np.bool_)
 
-            def run(lo: int, hi: int) -> None:
-                for part in self._parts[lo:hi]:
+            def run(parts: Sequence[Part]) -> None:
+                for part in parts:
                     long_loop(part, *args, tables, done)
 
-            over_queries(run, np.cumsum([0, *(part.size for part in self._parts)]))
+            wide = [part for part in self._parts if part.wide]
+            if len(wide) < get_threads():  # else each of them has one thread
+                run(wide)
+                others = [part for part in self._parts if not part.wide]
+            else:
+                others = self._parts
+            if others:
+                over_queries(lambda lo, hi: run(others[lo:hi]), np.cumsum([0, *(part.size for part in others)]))
             query = query[~done[query]]
         if query.size:
             self._over(query, loop, *args, self._tables)

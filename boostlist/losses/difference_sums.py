@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from boostlist.arrays import frozen
-from boostlist.parallel import compiled, fused, inlined, vectorized
+from boostlist.parallel import blocks, compiled, fused, inlined, over_blocks, vectorized
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray, IntArray
@@ -50,6 +50,10 @@ TOLERANCE = 1e-12
 VALUES, SLOPES, CURVATURES = range(3)
 """The functions E, E', E'' as indices: a call asks for a range of them."""
 
+# Documents from which on a list is cut into blocks, for all threads.
+_WIDE = 1 << 15
+# Boxes up to which each block of documents has moments of its own.
+_FEW_BOXES = 1 << 12
 # More boxes than this are not laid out: an array of this length is cleared for every list.
 _MAX_BOXES = 1 << 20
 # Measured times in ns: of a call, a document and a translation from box to box.
@@ -120,6 +124,38 @@ def expand(
 
 
 @compiled
+def _place(x, low, half, lo, hi, box, t, slot):  # type: ignore[no-untyped-def]
+    """Find the boxes and places of the documents lo:hi, and put 1 into the slots of these boxes."""
+    for i in range(lo, hi):
+        place = (x[i] - low) / (2 * half)
+        b = int(place)
+        box[i] = b
+        t[i] = 2 * (place - b) - 1
+        slot[b] = 1
+
+
+@compiled
+def _occupied(slot):  # type: ignore[no-untyped-def]
+    """Return the numbers of the boxes in whose slots there is 1, and put there where they stand among these."""
+    used = 0
+    for b in range(slot.size):
+        used += slot[b]
+    number, used = np.empty(used, np.int64), 0
+    for b in range(slot.size):
+        if slot[b]:
+            number[used] = b
+            slot[b] = used
+            used += 1
+    return number
+
+
+@compiled
+def _renumber(slot, lo, hi, box):  # type: ignore[no-untyped-def]
+    for i in range(lo, hi):
+        box[i] = slot[box[i]]
+
+
+@compiled
 def lay_out(x, half, box, t):  # type: ignore[no-untyped-def]
     """Give each score its box and its place t in it, and return the numbers of the occupied boxes, ascending.
 
@@ -131,24 +167,10 @@ def lay_out(x, half, box, t):  # type: ignore[no-untyped-def]
         high = max(high, x[i])
     if not (high - low) / (2 * half) < _MAX_BOXES:
         return np.empty(0, np.int64)
-    boxes = int((high - low) / (2 * half)) + 1
-    slot, used = np.zeros(boxes, np.int64), 0
-    for i in range(x.size):
-        place = (x[i] - low) / (2 * half)
-        b = int(place)
-        box[i] = b
-        t[i] = 2 * (place - b) - 1
-        used += slot[b] == 0
-        slot[b] = 1
-    number = np.empty(used, np.int64)
-    used = 0
-    for b in range(boxes):
-        if slot[b]:
-            number[used] = b
-            slot[b] = used
-            used += 1
-    for i in range(x.size):
-        box[i] = slot[box[i]]
+    slot = np.zeros(int((high - low) / (2 * half)) + 1, np.int64)
+    _place(x, low, half, 0, x.size, box, t, slot)
+    number = _occupied(slot)
+    _renumber(slot, 0, x.size, box)
     return number
 
 
@@ -238,6 +260,11 @@ def translate(number, wanted, moments, profile, first, coefficients):  # type: i
             coefficients[f, a, 1] += slope * lead * half
 
 
+def is_wide(rows: IntArray) -> bool:
+    """Tell whether there is one list, and so long that it is cut into blocks of documents, for all threads."""
+    return len(rows) == 1 and rows[0, 1] - rows[0, 0] >= _WIDE
+
+
 class Layout(NamedTuple):
     """Where the scores of some lists lie.
 
@@ -259,6 +286,11 @@ class Layout(NamedTuple):
     number: IntArray
     boxes: IntArray
     one: FloatArray
+
+    @property
+    def wide(self) -> bool:
+        """Whether this is one wide list, in few boxes."""
+        return is_wide(self.rows) and 0 < self.boxes[0] <= _FEW_BOXES
 
 
 @compiled
@@ -284,16 +316,73 @@ def lay_out_lists(
     """
     box, number = np.empty((2, x.size), np.int64)
     layout = Layout(rows, box, np.empty(x.size), number, np.zeros(len(rows), np.int64), np.ones(x.size))
-    _lay_out_lists(x, pair, functions, rounds, profile, layout)
+    if not _lay_out_wide(x, profile.half, layout):
+        _lay_out_lists(x, pair, functions, rounds, profile, layout)
     return layout
 
 
-@compiled
-def list_sums(layout, sources, w, targets, profile, first, out):  # type: ignore[no-untyped-def]
+def _lay_out_wide(x: FloatArray, half: float, layout: Layout) -> bool:
+    """Fill the layout of one wide list on all threads, and return True, if its scores lie in few boxes."""
+    if not is_wide(layout.rows):
+        return False
+    rows, low = layout.rows, x.min()
+    slots = (x.max() - low) / (2 * half)
+    if not slots < _FEW_BOXES:
+        return False
+    slot = np.zeros(int(slots) + 1, np.int64)
+    over_blocks(lambda _k, _r, lo, hi: _place(x, low, half, lo, hi, layout.box, layout.t, slot), rows)
+    number = _occupied(slot)
+    over_blocks(lambda _k, _r, lo, hi: _renumber(slot, lo, hi, layout.box), rows)
+    layout.boxes[0] = number.size
+    layout.number[: number.size] = number
+    return True
+
+
+def list_sums(
+    layout: Layout,
+    sources: IntArray,
+    w: FloatArray,
+    targets: IntArray,
+    profile: Profile,
+    first: int,
+    out: FloatArray,
+) -> None:
     """Add sum_j w_j K_{first + f}(x_i - x_j) to out[i, f], for each list over some of its documents i and j.
 
     Of list r these are ``targets[r, 0] <= i < targets[r, 1]`` and ``sources[r, 0] <= j < sources[r, 1]``.
     """
+    if layout.wide:
+        moments = wide_moments(layout, w, sources, profile)
+        wide_evaluate(layout, moments, targets, profile, first, out)
+    else:
+        _list_sums(layout, sources, w, targets, profile, first, out)
+
+
+def wide_moments(layout: Layout, w: FloatArray, ranges: IntArray, profile: Profile) -> FloatArray:
+    """Return the moments of each of some ranges of the documents of one wide list."""
+    cut = blocks(ranges)
+    parts = np.zeros((len(cut), layout.boxes[0], profile.matrix.shape[2]))
+    over_blocks(lambda k, _, lo, hi: add_moments(layout.box, layout.t, w, lo, hi, parts[k]), ranges)
+    moments = np.zeros((len(ranges), *parts.shape[1:]))
+    for (r, _, _), part in zip(cut, parts, strict=True):
+        moments[r] += part
+    return moments
+
+
+def wide_evaluate(
+    layout: Layout, moments: FloatArray, ranges: IntArray, profile: Profile, first: int, out: FloatArray
+) -> None:
+    """Add the sums over moments, one set of them for each range of the documents of one wide list, to its documents."""
+    number = layout.number[: layout.boxes[0]]
+    coefficients = np.empty((len(ranges), out.shape[1], *moments.shape[1:]))
+    wanted = np.ones(number.size, np.bool_)
+    for r in range(len(ranges)):
+        translate(number, wanted, moments[r], profile, first, coefficients[r])
+    over_blocks(lambda _, r, lo, hi: evaluate(layout.box, layout.t, coefficients[r], layout.one, lo, hi, out), ranges)
+
+
+@compiled
+def _list_sums(layout, sources, w, targets, profile, first, out):  # type: ignore[no-untyped-def]
     box, p = layout.box, profile.matrix.shape[2]
     for r in range(layout.boxes.size):
         boxes, begin, lo, hi = layout.boxes[r], layout.rows[r, 0], targets[r, 0], targets[r, 1]

@@ -26,9 +26,12 @@ from boostlist.losses.difference_sums import (
     add_moments,
     evaluate,
     lay_out,
+    lay_out_lists,
     sum_time,
     translate,
     translation_time,
+    wide_evaluate,
+    wide_moments,
 )
 from boostlist.losses.ratios import exponentials, ratios
 from boostlist.losses.shared_loops import spread_by_grade
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boostlist._typing import FloatArray, IntArray
-    from boostlist.losses.difference_sums import Profile
+    from boostlist.losses.difference_sums import Layout, Profile
     from boostlist.losses.weights import Factors
 
 # Up to so many grades are bunches of their own; more make bunches of no less than so many parts of the documents.
@@ -245,6 +248,33 @@ def _over_bunches(ranges, pair, x, w, bounds, V, profile, first, below, above, l
     return done, number_left
 
 
+def _over_grades(
+    layout: Layout,
+    w: FloatArray,
+    bounds: IntArray,
+    V: Factors,
+    profile: Profile,
+    first: int,
+    below: FloatArray,
+    above: FloatArray,
+) -> None:
+    """Add the sums over pairs of different grade of one wide list of few grades, on all threads."""
+    ranges = np.stack((bounds[:-1], bounds[1:]), axis=1)
+    own = wide_moments(layout, w, ranges, profile)
+    totals = np.zeros((2, *own.shape))
+    for total, grades in zip(totals, (range(len(own)), range(len(own) - 1, -1, -1)), strict=True):
+        m, passed = np.zeros((4, *own.shape[1:])), grades[0]
+        for g in grades:
+            _step(m, abs(V.A[g] - V.A[passed]), abs(V.B[g] - V.B[passed]))
+            total[g] = m[3]
+            _absorb(m, V.alpha, V.beta, own[g].copy())
+            passed = g
+    if below is above:
+        totals = totals.sum(axis=0, keepdims=True)
+    for total, out in zip(totals, (below, above), strict=False):
+        wide_evaluate(layout, total, ranges, profile, first, out)
+
+
 def graded_sums(
     ranges: IntArray,
     pair: float,
@@ -264,6 +294,11 @@ def graded_sums(
     grades, ``above[i, f - first]`` that over higher ones; both may be one array. Returns which lists were done; nothing
     is done where a double loop is cheaper, in which n^2 pairs take `pair` ns each.
     """
+    if len(ranges) == 1 and ranges[0, 1] - ranges[0, 0] <= _BUNCHES:
+        layout = lay_out_lists(np.array([[0, x.size]]), x, pair, len(below[0]), profile)
+        if layout.wide:
+            _over_grades(layout, w, bounds, V, profile, first, below, above)
+            return np.ones(1, np.bool_)
     left = np.empty((int(np.sum(ranges[:, 1] - ranges[:, 0])) // 2, 2), np.int64)
     done: NDArray[np.bool_]
     done, number = _over_bunches(ranges, pair, x, w, bounds, V, profile, first, below, above, left)

@@ -12,16 +12,17 @@ spread so far that a double loop is cheaper, a loop here leaves ``done`` False.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from boostlist.arrays import frozen
 from boostlist.losses.base import VALUE
-from boostlist.losses.difference_sums import CURVATURES, SLOPES, VALUES, lay_out_lists, list_sums
+from boostlist.losses.difference_sums import CURVATURES, SLOPES, VALUES, is_wide, lay_out_lists, list_sums
 from boostlist.losses.graded_sums import graded_sums
 from boostlist.losses.shared_loops import pair_sums
-from boostlist.parallel import compiled, longest
+from boostlist.parallel import blocks, compiled, longest, over_blocks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,10 +98,22 @@ class Part(NamedTuple):
         """Number of documents."""
         return int(self.bounds[-1])
 
+    @property
+    def wide(self) -> bool:
+        """Whether this is one list so long that it is cut into blocks, for all threads."""
+        return is_wide(self.rows)
+
+    def over_blocks(self, step: Callable[[int, int, int], None]) -> None:
+        """Call ``step(k, lo, hi)`` for the k-th block of documents, on all threads."""
+        if self.wide:
+            over_blocks(lambda k, _, lo, hi: step(k, lo, hi), self.rows)
+        else:
+            step(0, 0, self.size)
+
     def in_order(self, values: FloatArray, gamma: FloatArray) -> FloatArray:
         """Return gamma, by query, times the difference of each value from the first of its list."""
         x = np.empty(self.size)
-        _gather(self.lists, self.rows, values, gamma, self.order, x)
+        self.over_blocks(lambda _, lo, hi: _gather(self.lists, self.rows, values, gamma, self.order, lo, hi, x))
         return x
 
     def by_document(self, values: AnyArray) -> Any:
@@ -109,7 +122,9 @@ class Part(NamedTuple):
 
     def write(self, values: FloatArray, factor: FloatArray, done: NDArray[np.bool_], out: FloatArray) -> None:
         """Put the values, times a factor by query, where the documents of those lists belong that are done."""
-        _scatter(self.lists, self.rows, values, factor, self.order, done, out)
+        self.over_blocks(
+            lambda _, lo, hi: _scatter(self.lists, self.rows, values, factor, self.order, done, lo, hi, out)
+        )
 
 
 def side_by_side(begin: IntArray, end: IntArray) -> IntArray:
@@ -126,21 +141,21 @@ def documents_without(values: FloatArray, levels: Levels) -> IntArray:
 
 
 @compiled
-def _gather(lists, rows, values, gamma, order, x):  # type: ignore[no-untyped-def]
+def _gather(lists, rows, values, gamma, order, lo, hi, x):  # type: ignore[no-untyped-def]
     for r in range(rows.shape[0]):
         q, at = lists.query[r], rows[r, 0]
         row = lists.start[q]
-        for i in range(rows[r, 1] - at):
+        for i in range(max(lo, at) - at, min(hi, rows[r, 1]) - at):
             x[at + i] = gamma[q] * (values[row + order[row + i]] - values[row])
 
 
 @compiled
-def _scatter(lists, rows, values, factor, order, done, out):  # type: ignore[no-untyped-def]
+def _scatter(lists, rows, values, factor, order, done, lo, hi, out):  # type: ignore[no-untyped-def]
     for r in range(rows.shape[0]):
         q, at = lists.query[r], rows[r, 0]
         row = lists.start[q]
         if done[q]:
-            for i in range(rows[r, 1] - at):
+            for i in range(max(lo, at) - at, min(hi, rows[r, 1]) - at):
                 out[row + order[row + i]] = factor[q] * values[at + i]
 
 
@@ -156,8 +171,11 @@ def _sums(part: Part, tables: LongPairs, x: FloatArray, w: FloatArray, first: in
 
 
 @compiled
-def _write(lists, rows, need, out, tables, x, sums, done):  # type: ignore[no-untyped-def]
-    """Write the outputs from the sums over pairs, each counted from both sides."""
+def _write(lists, rows, need, out, tables, x, sums, done, lo, hi, value):  # type: ignore[no-untyped-def]
+    """Write gradient and diagonal of the documents lo:hi, and their part in the values, from the sums over pairs.
+
+    The sums have each pair from both sides.
+    """
     V, levels = tables.V, tables.levels
     document, order = levels.document, levels.order
     slopes, curvatures = sums.shape[1] - 2, sums.shape[1] - 1
@@ -173,26 +191,28 @@ def _write(lists, rows, need, out, tables, x, sums, done):  # type: ignore[no-un
         for g in range(first, last):
             sizes[g - first] = document[g + 1] - document[g]
         pair_sums(first, last, V, sizes, sizes, below, above)
-        scale = lists.weight[q] * tables.kappa[q] * gamma
-        k, potential = rows[r, 0], 0.0
+        scale, shift, potential = lists.weight[q] * tables.kappa[q] * gamma, rows[r, 0] - row, 0.0
         for g in range(first, last):
-            lead, size = below[g - first] - above[g - first], sizes[g - first]
-            tied = factor * 0.5 * size * (size - 1) if tables.tied else 0.0
-            potential += tables.constant * (below[g - first] * size + tied)
-            for i in range(document[g], document[g + 1]):
-                out.gradient[row + order[i]] = scale * (factor * sums[k, slopes] - lead)
-                out.diag[row + order[i]] = scale * gamma * factor * (sums[k, curvatures] - E2)
+            lead = below[g - first] - above[g - first]
+            tied = factor * 0.5 * (sizes[g - first] - 1) if tables.tied else 0.0
+            begin, end = max(document[g] + shift, lo), min(document[g + 1] + shift, hi)
+            potential += tables.constant * (below[g - first] + tied) * max(end - begin, 0)
+            for k in range(begin, end):
+                i = row + order[k - shift]
+                out.gradient[i] = scale * (factor * sums[k, slopes] - lead)
+                out.diag[i] = scale * gamma * factor * (sums[k, curvatures] - E2)
                 if need & VALUE:
                     potential += 0.5 * factor * (sums[k, 0] - E0) - lead * x[k]
-                k += 1
-        out.value[q] = tables.kappa[q] * potential
+        value[r] = tables.kappa[q] * potential
 
 
 def pairs(part: Part, f: FloatArray, need: int, out: Outputs, tables: LongPairs, done: NDArray[np.bool_]) -> None:
     """Value, gradient and diagonal."""
     lists, x = part.lists, part.in_order(f, tables.gamma)
     sums, done[lists.query] = _sums(part, tables, x, np.ones(part.size), VALUES if need & VALUE else SLOPES)
-    _write(lists, part.rows, need, out, tables, x, sums, done)
+    value = np.zeros((len(blocks(part.rows)) if part.wide else 1, len(part.rows)))
+    part.over_blocks(lambda k, lo, hi: _write(lists, part.rows, need, out, tables, x, sums, done, lo, hi, value[k]))
+    out.value[lists.query] = value.sum(axis=0)
 
 
 def pairs_hessp(

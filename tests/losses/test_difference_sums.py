@@ -7,14 +7,22 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from boostlist import Queries
-from boostlist.losses import WUB, PairwiseLogistic, SmoothERR, SmoothMRR, SmoothNDCG
+from boostlist import Queries, parallel, set_threads
+from boostlist.losses import WUB, PairwiseLogistic, SmoothERR, SmoothMRR, SmoothNDCG, difference_sums
 from boostlist.losses.difference_sums import VALUES, lay_out_lists, list_sums, profile
 from boostlist.losses.graded_sums import graded_sums
 from boostlist.losses.weights import Factors
 
 # Such that no list is too short.
 ALWAYS = 1e12
+
+
+@pytest.fixture(params=["whole lists", "lists in blocks"])
+def blocks(request, monkeypatch):
+    """Run a test with lists that are gone through as a whole, and again with lists cut into blocks for all threads."""
+    if request.param == "lists in blocks":
+        monkeypatch.setattr(difference_sums, "_WIDE", 60)
+        monkeypatch.setattr(parallel, "_BLOCK", 50)
 
 
 def exact_functions(u, c):
@@ -69,6 +77,7 @@ def test_scores_too_far_apart_are_left_to_the_double_loop():
     assert lay_out_lists(np.array([[0, 2]]), np.array([0.0, 1e9]), ALWAYS, 3, profile(1.0)).boxes == 0
 
 
+@pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize(("n", "grades"), [(60, 2), (60, 5), (60, 40), (1500, 10**9)])
 @pytest.mark.parametrize("spread", [2.0, 200.0])
 def test_sums_over_other_grades(n, grades, spread):
@@ -131,6 +140,7 @@ def check(loss, y, f, value, gradient, curvature):
 LENGTHS = {"short": 50, "long": 900}
 
 
+@pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize("weights", ["uniform", "grade", "gain", "dcg"])
 @pytest.mark.parametrize("n", LENGTHS.values(), ids=LENGTHS)
 @pytest.mark.parametrize("spread", [1.5, 20.0])
@@ -144,6 +154,7 @@ def test_pairwise_logistic(weights, n, spread):
     check(loss, y, f, (V * np.logaddexp(0, -d)).sum(), (V * p).sum(0) - (V * p).sum(1), curvature + curvature.T)
 
 
+@pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize("weights", ["uniform", "grade", "gain", "dcg"])
 @pytest.mark.parametrize("n", LENGTHS.values(), ids=LENGTHS)
 def test_wub(weights, n):
@@ -160,6 +171,7 @@ def test_wub(weights, n):
     check(loss, y, f, value, gradient, gamma**2 * W * 3 * (3 + np.cosh(d)) / whole**2)
 
 
+@pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize("loss", [SmoothNDCG(tau=0.5), SmoothNDCG(k=20), SmoothMRR()], ids=repr)
 def test_soft_positions(loss):
     rng = np.random.default_rng(6)
@@ -196,6 +208,7 @@ def test_soft_positions(loss):
     assert diag.sum() < 1.03 * exact.sum()
 
 
+@pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize("tau", [1.0, 0.4])
 def test_soft_err(tau):
     rng = np.random.default_rng(7)
@@ -250,3 +263,20 @@ def test_a_list_of_100_000_documents(loss):
             slope, bend = np.tanh(d / 2) / 2 - sign / 2, 0.25 / np.cosh(d / 2) ** 2
         np.testing.assert_allclose(gradient[i], V @ slope / n, rtol=1e-9)
         np.testing.assert_allclose(diag[i], V @ bend / n, rtol=1e-9)
+
+
+@pytest.mark.parametrize("loss", [PairwiseLogistic(), WUB(), SmoothNDCG(k=10), SmoothMRR(), SmoothERR()], ids=repr)
+@pytest.mark.parametrize("lists", [1, 3])
+def test_wide_lists_have_the_same_bits_on_any_number_of_threads(loss, lists):
+    rng = np.random.default_rng(6)
+    n = 40_000
+    y, f = rng.integers(0, 4, lists * n).astype(float), rng.normal(size=lists * n)
+    bound, found = loss.bind(Queries.from_sizes(y, [n] * lists)), []
+    try:
+        for threads in (1, 2, 5):
+            set_threads(threads)
+            found.append(bound.gradient_hessian(f))
+    finally:
+        set_threads(None)
+    for other in found[1:]:
+        np.testing.assert_array_equal(other, found[0])
