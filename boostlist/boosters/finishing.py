@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boostlist.arrays import frozen
-from boostlist.parallel import over_queries, vectorized
+from boostlist.parallel import compiled, over_queries, vectorized
 
 if TYPE_CHECKING:
-    from boostlist._typing import AnyArray, FloatArray
+    from boostlist._typing import AnyArray, FloatArray, IntArray
 
 _BLOCK = 4_096
 
@@ -44,6 +44,26 @@ def _round(lo, hi, g, h, least, weight, scale, bend, gradient, hessian, total, l
         total[block], lowest[block] = summed, low
 
 
+@compiled
+def _add(lo, hi, g, h, least, factor, gradient, diag):  # type: ignore[no-untyped-def]
+    for i in range(lo * _BLOCK, min(hi * _BLOCK, g.size)):
+        bound = least[i] if least.size > 1 else least[0]
+        gradient[i] += factor * g[i]
+        diag[i] += factor * max(h[i], abs(g[i]) * bound)
+
+
+def add_term(
+    g: FloatArray, h: FloatArray, least: FloatArray, factor: float, gradient: FloatArray, diag: FloatArray
+) -> None:
+    """Add a term of a sum, times its factor, to gradient and diagonal; g, h and least as for `finished`."""
+    over_queries(_add, _blocks(g.size), *map(frozen, (g, h, least)), factor, gradient, diag)
+
+
+def _blocks(documents: int) -> IntArray:
+    """Return where the blocks of documents begin, and at the end the number of documents."""
+    return np.append(np.arange(0, documents, _BLOCK), documents)
+
+
 def finished(
     g: FloatArray,
     h: FloatArray,
@@ -69,7 +89,7 @@ def finished(
         Number of documents that the mean is over; the others have a weight of 0.
     """
     gradient, hessian = np.empty(g.size, np.float32), np.empty(g.size, np.float32)
-    start = np.append(np.arange(0, g.size, _BLOCK), g.size)
+    start = _blocks(g.size)
     total, lowest = np.zeros((2, len(start) - 1))
     read = (frozen(array) for array in (g, h, least, weight))  # of one type, so that one loop is compiled
     over_queries(_round, start, *read, scale, bend, gradient, hessian, total, lowest)

@@ -52,7 +52,7 @@ import numpy as np
 
 from boostlist._typing import AnyArray, FloatArray
 from boostlist.boosters.binding import Call, bound_once, is_instance, read_call
-from boostlist.boosters.finishing import finished
+from boostlist.boosters.finishing import add_term, finished
 from boostlist.boosters.lists import NO_WEIGHT, Lists
 from boostlist.boosters.position_bias import DEFAULT_RULE, Debiased, Gradients, PositionBias, of_training
 from boostlist.checks import check_choice, check_whole, warn
@@ -209,9 +209,7 @@ class BoundObjective:
             return *self.bound.gradient_hessian(f), self.least[0]
         gradient, diag = np.zeros_like(f), np.zeros_like(f)
         for (factor, term), least in zip(self.bound.terms, self.least, strict=True):
-            g, h = term.gradient_hessian(f)
-            gradient += factor * g
-            diag += factor * np.maximum(h, np.abs(g) * least)
+            add_term(*term.gradient_hessian(f), least, factor, gradient, diag)
         return gradient, diag, np.zeros(1)
 
     def _with_unit_hessian(self, f: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 Split = Literal["repartition", "refuse"]
 
+# Share of the busiest worker's documents that a move must take off it.
+_WORTH_A_MOVE = 0.1
+
 
 class Columns(NamedTuple):
     """Names of the columns that are no features; several labels, of which the first is the main one, are a list."""
@@ -233,7 +236,7 @@ def gather_parts(
     columns: Columns,
     split: Split,
 ) -> Parts:
-    """Compute the partitions on the workers, and bring the rows of split queries together.
+    """Compute the partitions on the workers, bring the rows of split queries together, and give workers like shares.
 
     Raises
     ------
@@ -265,7 +268,57 @@ def gather_parts(
     kept = [i for i, each in enumerate(facts) if each.documents]
     if not kept:
         raise ValueError("there are no rows")
-    return Parts([lists[i] for i in kept], [facts[i] for i in kept])
+    return _balanced(client, Parts([lists[i] for i in kept], [facts[i] for i in kept]))
+
+
+def _balanced(client: Any, parts: Parts) -> Parts:
+    """Move partitions from workers that have much more to do than others: in every round all wait for the last."""
+    from distributed import wait
+
+    holders = client.who_has(parts.futures)
+    held = [holders[future.key][0] for future in parts.futures]
+    wanted = shares([facts.documents for facts in parts.facts], held, client.nthreads())
+    futures = [
+        future if there == here else client.submit(_same, future, workers=[there], pure=False)
+        for future, here, there in zip(parts.futures, held, wanted, strict=True)
+    ]
+    wait(futures)
+    return replace(parts, futures=futures)
+
+
+def shares(documents: Sequence[int], holder: Sequence[str], threads: Mapping[str, int]) -> list[str]:
+    """Return the worker that each partition should be on.
+
+    Partitions stay where they are but for moves that take a tenth or more off what the busiest worker has to do.
+
+    Parameters
+    ----------
+    documents, holder
+        Of each partition, how many documents it has and the worker that it is on.
+    threads
+        Of each worker.
+    """
+    wanted = list(holder)
+    load = dict.fromkeys(threads, 0.0)
+    for worker, number in zip(wanted, documents, strict=True):
+        load[worker] += number / threads[worker]
+    while True:
+        most, least = max(load, key=lambda worker: load[worker]), min(load, key=lambda worker: load[worker])
+        after = {
+            i: max(load[most] - documents[i] / threads[most], load[least] + documents[i] / threads[least])
+            for i, worker in enumerate(wanted)
+            if worker == most
+        }
+        i = min(after, key=lambda i: (after[i], documents[i]))
+        if after[i] > (1 - _WORTH_A_MOVE) * load[most]:
+            return wanted
+        wanted[i] = least
+        load[most] -= documents[i] / threads[most]
+        load[least] += documents[i] / threads[least]
+
+
+def _same(lists: Lists) -> Lists:
+    return lists
 
 
 def _split_queries(parts: list[Whereabouts]) -> dict[Any, dict[int, int]]:

@@ -24,7 +24,7 @@ from boostlist.boosters import Objective, lightgbm_host
 from boostlist.boosters.defaults import bind_for_trees
 from boostlist.boosters.lists import Lists
 from boostlist.datasets import make_ranking, write_letor
-from boostlist.distributed.parts import Columns, gather_parts
+from boostlist.distributed.parts import Columns, gather_parts, shares
 from boostlist.distributed.training import _common_objective, _rounds_to_keep
 from boostlist.losses import ListMLE, WeightedPL, registry
 
@@ -189,6 +189,30 @@ def test_split_queries_are_moved_or_refused(client):
     expected = np.split(TRAIN.X, TRAIN.queries.start[1:-1])
     for one, other in zip(sorted(got, key=np.max), sorted(expected, key=np.max), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_workers_get_like_shares(client):
+    """What lies on one worker alone is spread over both."""
+    X, y, _, qid = halves()
+    first, second = client.nthreads()
+    on_one = client.persist([X, y, qid], workers=[first], allow_other_workers=False)
+    parts = gather_parts(client, tuple(on_one), Columns(), "refuse")
+    assert sorted(where for (where,) in client.who_has(parts.futures).values()) == sorted((first, second))
+
+
+@pytest.mark.parametrize(
+    ("documents", "holder", "threads", "wanted"),
+    [
+        ([5, 5, 5, 5], "aaab", {"a": 1, "b": 1}, "baab"),
+        ([5, 5, 5, 5], "abab", {"a": 1, "b": 1}, "abab"),
+        ([5, 5, 5], "aab", {"a": 1, "b": 1}, "aab"),  # there is nothing to gain
+        ([100, 91], "aa", {"a": 1, "b": 10}, "bb"),
+        ([50, 4, 46], "aab", {"a": 1, "b": 1}, "aab"),  # a move of 4 would gain less than a tenth
+        ([9, 2], "aa", {"a": 1, "b": 1, "c": 1}, "ab"),
+    ],
+)
+def test_shares(documents, holder, threads, wanted):
+    assert "".join(shares(documents, holder, threads)) == wanted
 
 
 def test_scattered_queries(client):
