@@ -186,7 +186,7 @@ def soft_positions(
     c, S, e = np.zeros((3, n))
     _terms(lists, whole, gained, positions, ahead, found, c, S, e, out.value)
     among, bend = sums(layout.one, gained), sums(c, whole)
-    pull = bend - c * (0.5 + 2 * S)
+    pull = bend.copy()
     few = gained[:, 1] - gained[:, 0] <= _FEW
     for chosen in (found & few, found & ~few):
         if chosen.any():
@@ -197,6 +197,7 @@ def soft_positions(
                 _differences(rows, x_top, c_top, apart)
             else:
                 _grouped_differences(rows, x_top, c_top, others, profile, apart)
+            pull[top] -= c_top * (0.5 + 2 * S[top])
             # A bare document differs by c_j from the others, these by c_k from it, among themselves by c_j - c_k.
             bend[top] = 2 * (apart + np.maximum(S[top] - others, 0.0) * c_top)
     if positions.cut < np.inf:
