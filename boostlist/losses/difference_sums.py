@@ -56,7 +56,7 @@ _WIDE = 1 << 15
 _FEW_BOXES = 1 << 12
 # More boxes than this are not laid out: an array of this length is cleared for every list.
 _MAX_BOXES = 1 << 20
-# Measured times in ns: of a call, a document and a translation from box to box.
+# Times in ns, about: of a call, a document and a translation from box to box.
 _CALL, _DOCUMENT, _TRANSLATION = 4_000, 30, 14
 
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 # Up to so many grades are bunches of their own; more make bunches of no less than so many parts of the documents.
 _BUNCHES = 32
-# Measured times in ns of one of n^2 pairs in `_directly`, without E and with it.
+# Times in ns, about, of one of n^2 pairs in `_directly`, without E and with it.
 _PAIR, _PAIR_WITH_VALUE = 0.5, 5.0
 
 
