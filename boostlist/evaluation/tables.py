@@ -47,8 +47,9 @@ def cells(summary: Summary, entry: Entry, rank: int) -> list[str]:
 
 
 def signed(difference: float) -> str:
-    """Return a difference with its sign; what rounds to nothing has none against it."""
-    return f"{difference:+z.4f}"
+    """Return a difference with its sign; what rounds to 0 has none."""
+    text = f"{difference:+z.4f}"
+    return text if float(text) else text[1:]
 
 
 def p_text(entry: Entry) -> str:

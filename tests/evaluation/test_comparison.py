@@ -129,7 +129,8 @@ def test_a_note_is_a_warning_in_python(data, threads):
 
 
 def test_differences_of_nothing_have_no_minus(found):
-    assert tables.signed(-1e-5) == tables.signed(0.0) == "+0.0000"
+    assert tables.signed(-1e-5) == tables.signed(0.0) == "0.0000"
+    assert [tables.signed(d) for d in (-1e-4, 1e-4)] == ["-0.0001", "+0.0001"]
     assert tables.signed(-6e-5) == "-0.0001"
 
 
