@@ -25,6 +25,7 @@ from boostlist.losses.difference_sums import (
     VALUES,
     add_moments,
     evaluate,
+    is_wide,
     lay_out,
     lay_out_lists,
     sum_time,
@@ -217,7 +218,7 @@ def _plan(n, boxes, grades, profile, first):  # type: ignore[no-untyped-def]
 def _over_bunches(ranges, pair, x, w, bounds, V, profile, first, below, above, left):  # type: ignore[no-untyped-def]
     """Add the sums over pairs of different bunches of each range of grades, unless a double loop is cheaper.
 
-    Return for which that was so; and put the bunches of several grades into `left`, and return their number.
+    Return for which they were added; and put the bunches of several grades into `left`, and return their number.
     """
     most = 0
     for r in range(ranges.shape[0]):
@@ -294,8 +295,9 @@ def graded_sums(
     grades, ``above[i, f - first]`` that over higher ones; both may be one array. Returns which lists were done; nothing
     is done where a double loop is cheaper, in which n^2 pairs take `pair` ns each.
     """
-    if len(ranges) == 1 and ranges[0, 1] - ranges[0, 0] <= _BUNCHES:
-        layout = lay_out_lists(np.array([[0, x.size]]), x, pair, len(below[0]), profile)
+    rows = bounds[ranges]
+    if is_wide(rows) and ranges[0, 1] - ranges[0, 0] <= _BUNCHES:
+        layout = lay_out_lists(rows, x, pair, len(below[0]), profile)
         if layout.wide:
             _over_grades(layout, w, bounds, V, profile, first, below, above)
             return np.ones(1, np.bool_)
