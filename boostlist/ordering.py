@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from boostlist._typing import FloatArray, IntArray
-from boostlist.parallel import compiled, longest
+from boostlist.parallel import inlined, inner, longest
 from boostlist.sorting import SortSpace, sort, sort_space
 
 # Up to this many documents, comparing each with each beats a sort: the loop has no branches and is vectorised.
@@ -15,26 +15,28 @@ _COUNT = 400
 
 
 class Room(NamedTuple):
-    """The documents in order, two arrays to work in, one for gains, and what a sort works in."""
+    """The documents in order, three arrays to work in, of which `gain` serves callers too, and what a sort works in."""
 
     order: IntArray
     candidate: IntArray
     place: IntArray
     gain: FloatArray
+    descending: FloatArray
     space: SortSpace
 
 
-@compiled
+@inner
 def room(queries, start):  # type: ignore[no-untyped-def]
     """Return the arrays in which the longest of some queries is ranked."""
     n = longest(queries, start)
-    return Room(np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n), sort_space(n))
+    whole, real = np.empty((3, n), np.int64), np.empty((2, n))
+    return Room(whole[0], whole[1], whole[2], real[0], real[1], sort_space(n))
 
 
-@compiled
+@inner
 def rank(f, k, room):  # type: ignore[no-untyped-def]
     """Write the first k documents of a query to ``room.order``, and return their number."""
-    order, candidate, place, score, space = room
+    order, candidate, place, score, descending, space = room
     m = min(k, len(f))
     c = _select(f, m, candidate, score)
     if c <= _COUNT:
@@ -43,7 +45,6 @@ def rank(f, k, room):  # type: ignore[no-untyped-def]
             if place[i] < m:
                 order[place[i]] = candidate[i]
     else:
-        descending = np.empty(c)
         for i in range(c):
             descending[i] = -score[i]
         sort(descending, 0, c, score, place, space)
@@ -52,7 +53,7 @@ def rank(f, k, room):  # type: ignore[no-untyped-def]
     return m
 
 
-@compiled
+@inlined
 def _select(f, m, candidate, score):  # type: ignore[no-untyped-def]
     """Write documents and scores that may be among the first m, in row order, and return their number.
 
@@ -80,7 +81,7 @@ def _select(f, m, candidate, score):  # type: ignore[no-untyped-def]
     return c
 
 
-@compiled
+@inlined
 def _count_better(score, place):  # type: ignore[no-untyped-def]
     """Count, for each document, those with a higher score or an equal one in an earlier row: its rank, from 0."""
     for i in range(len(score)):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from boostlist._typing import AnyArray, FloatArray, IntArray
-from boostlist.parallel import compiled
+from boostlist.parallel import inner
 
 _RUN, _LANES = 128, 16
 
@@ -26,13 +26,13 @@ class SortSpace(NamedTuple):
     seen: IntArray
 
 
-@compiled
+@inner
 def sort_space(n):  # type: ignore[no-untyped-def]
     """Return space to sort n numbers in."""
     return SortSpace(np.empty(n), np.empty(n, np.int32), np.empty(_RUN), np.empty(_RUN, np.int64))
 
 
-@compiled
+@inner
 def sort(x, lo, hi, key, order, space):  # type: ignore[no-untyped-def]
     """Fill key[lo:hi] with x[lo:hi] in ascending order, and order[lo:hi] with where each stood; ties stay in order."""
     for left in range(lo, hi, _RUN):
@@ -44,7 +44,7 @@ def sort(x, lo, hi, key, order, space):  # type: ignore[no-untyped-def]
         length *= 2
 
 
-@compiled
+@inner
 def _sort_run(x, lo, hi, key, order, space):  # type: ignore[no-untyped-def]
     run, seen = space.run, space.seen
     n = hi - lo
@@ -63,7 +63,7 @@ def _sort_run(x, lo, hi, key, order, space):  # type: ignore[no-untyped-def]
         order[at] = lo + k
 
 
-@compiled
+@inner
 def merge(key, order, lo, middle, hi, space):  # type: ignore[no-untyped-def]
     """Merge the neighbouring parts lo:middle and middle:hi of key, each sorted, and move order with it."""
     key_spare, spare = space.key, space.order

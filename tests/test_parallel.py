@@ -16,13 +16,29 @@ import pytest
 import boostlist
 from boostlist import Queries
 from boostlist.losses import CsListMLE
-from boostlist.parallel import at_most, compiled, in_order, over_queries
+from boostlist.parallel import at_most, compiled, in_order, inner, over_queries
 
 
 @compiled
 def count(lo, hi, calls):
     for q in range(lo, hi):
         calls[q] += 1
+
+
+@inner
+def twice(x):
+    return 2 * x
+
+
+@compiled
+def four_times(x):
+    return twice(twice(x))
+
+
+def test_inner_functions_serve_compiled_ones_and_refuse_python():
+    assert four_times(3.0) == 12.0
+    with pytest.raises(TypeError, match="twice is called by compiled functions only"):
+        twice(3.0)
 
 
 @pytest.fixture(autouse=True)

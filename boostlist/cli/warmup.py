@@ -58,16 +58,15 @@ def compile_loss(name: str) -> None:
     from boostlist import Queries
     from boostlist.losses import registry
 
-    sizes = [3, 1000, 3000]
-    f = np.zeros(sum(sizes))
-    for grades in (3, 60):
+    for sizes, grades in (([3, 50], 3), ([3, 1000, 3000], 3), ([3, 1000, 3000], 60)):
+        f = np.zeros(sum(sizes))
         bound = registry[name]().bind(Queries.from_sizes(np.arange(f.size) % grades * (3 / grades), sizes))
         bound.value_gradient(f)
         if bound.loss.traits.hessp:
             bound.hessp(f)(f)
     curvature = bound.curvature(f)
     if curvature is not None:
-        curvature(0, 3, np.ones((f.size, 2)))
+        curvature(0, bound.queries.n_queries, np.ones((f.size, 2)))
     bound.loss.objective().hold(bound, None)(f)
 
 

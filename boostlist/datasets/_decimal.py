@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from boostlist._typing import AnyArray
-from boostlist.parallel import compiled
+from boostlist.parallel import compiled, inner
 
 MAX_DIGITS = 19  # 10^19 - 1 < 2^64
 
@@ -49,7 +49,7 @@ def _powers_of_five() -> AnyArray:
 _FIVE = _powers_of_five()
 
 
-@compiled
+@inner
 def _product(a, b):  # type: ignore[no-untyped-def]
     """Return the high and the low word of a * b."""
     a0, a1, b0, b1 = a & _LOW, a >> _HALF, b & _LOW, b >> _HALF
@@ -58,7 +58,7 @@ def _product(a, b):  # type: ignore[no-untyped-def]
     return a1 * b1 + (middle >> _HALF) + (other >> _HALF) + (carry >> _HALF), (low & _LOW) | (carry << _HALF)
 
 
-@compiled
+@inner
 def _wide(w, q):  # type: ignore[no-untyped-def]
     """Return the float64 nearest to w * 10^q by Lemire's algorithm 1."""
     if w == np.uint64(0) or q < _SMALLEST_POWER:

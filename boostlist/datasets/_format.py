@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from boostlist.datasets._decimal import TEN
-from boostlist.parallel import compiled
+from boostlist.parallel import compiled, inner
 
 # Sign, 16 digits, point and leading zeros of a number, then separators, an index of ten digits or a 19-digit id.
 TOKEN_BYTES = 64
 _EXACT = 2.0**53
 
 
-@compiled
+@inner
 def _digits(out, pos, m, least):  # type: ignore[no-untyped-def]
     """Write the whole number m with at least `least` digits; return the position after it."""
     count, rest = 1, m // 10
@@ -30,7 +30,7 @@ def _digits(out, pos, m, least):  # type: ignore[no-untyped-def]
     return end
 
 
-@compiled
+@inner
 def _number(out, pos, value, same):  # type: ignore[no-untyped-def]
     """Write a number; return the position after it, or -1 if it needs more digits. `same` is a buffer of its type."""
     magnitude = abs(np.float64(value))

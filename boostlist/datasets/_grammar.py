@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from boostlist.datasets._decimal import MAX_DIGITS, nearest
-from boostlist.parallel import compiled
+from boostlist.parallel import compiled, inner
 
 if TYPE_CHECKING:
     from boostlist._typing import AnyArray, FloatArray, IntArray
@@ -53,20 +53,20 @@ def whole_lines(text):  # type: ignore[no-untyped-def]
     return end
 
 
-@compiled
+@inner
 def _at(text, pos):  # type: ignore[no-untyped-def]
     """Return text[pos]; unsigned, so that no code is made for negative positions."""
     return text[np.uint64(pos)]
 
 
-@compiled
+@inner
 def _skip_blanks(text, pos):  # type: ignore[no-untyped-def]
     while _at(text, pos) == _SPACE or _at(text, pos) == _TAB:
         pos += 1
     return pos
 
 
-@compiled
+@inner
 def _ends_token(text, pos):  # type: ignore[no-untyped-def]
     """Tell whether a token may end here: before a blank, a comment or a line end."""
     c = _at(text, pos)
@@ -75,7 +75,7 @@ def _ends_token(text, pos):  # type: ignore[no-untyped-def]
     return c in (_LF, _TAB, _HASH) or (c == _CR and _at(text, pos + 1) == _LF)
 
 
-@compiled
+@inner
 def _reads(text, pos, word):  # type: ignore[no-untyped-def]
     """Tell whether text goes on with a word of four letters. None of these is a line end, so it stops at one."""
     same = True
@@ -84,7 +84,7 @@ def _reads(text, pos, word):  # type: ignore[no-untyped-def]
     return same
 
 
-@compiled
+@inner
 def _block(text, pos):  # type: ignore[no-untyped-def]
     """Tell whether fields end in the block at pos, and count its colons; no early exit, so that it is vectorised."""
     ends, colons = False, 0
@@ -131,7 +131,7 @@ def scan(text, longest):  # type: ignore[no-untyped-def]
     return lines, rows, entries, highest, overlong
 
 
-@compiled
+@inner
 def _last_index(text, first, pos):  # type: ignore[no-untyped-def]
     """Return the number before the last colon of text[first:pos], or -1 if there is none."""
     while pos > first and _at(text, pos - 1) != _COLON:
@@ -144,7 +144,7 @@ def _last_index(text, first, pos):  # type: ignore[no-untyped-def]
     return min(index, LARGEST_INDEX) if i < pos - 2 else -1
 
 
-@compiled
+@inner
 def _digits(text, pos, w):  # type: ignore[no-untyped-def]
     """Append decimal digits to w; return the position after them. w wraps around beyond 19 digits."""
     digit = np.uint64(_at(text, pos)) - _ZERO
@@ -155,7 +155,7 @@ def _digits(text, pos, w):  # type: ignore[no-untyped-def]
     return pos, w
 
 
-@compiled
+@inner
 def _number(text, pos):  # type: ignore[no-untyped-def]
     """Read a number; return the position after it, its value, and the number of digits (0: this is no number).
 
@@ -189,7 +189,7 @@ def _number(text, pos):  # type: ignore[no-untyped-def]
     return pos, -value if negative else value, digits
 
 
-@compiled
+@inner
 def _label(text, pos, i, s, y, slow):  # type: ignore[no-untyped-def]
     """Read the label of document i; return the position after it, the number of slow numbers, and the fault."""
     token = pos
@@ -202,7 +202,7 @@ def _label(text, pos, i, s, y, slow):  # type: ignore[no-untyped-def]
     return pos, s, LABEL_RANGE if abs(y[i]) > _LARGEST_LABEL else NONE
 
 
-@compiled
+@inner
 def _qid(text, pos, i, qid):  # type: ignore[no-untyped-def]
     """Read the query id of document i; return the position after it, and the fault."""
     if not _reads(text, pos, _QID_PREFIX):
@@ -215,7 +215,7 @@ def _qid(text, pos, i, qid):  # type: ignore[no-untyped-def]
     return pos, NONE
 
 
-@compiled
+@inner
 def _value(text, pos, null):  # type: ignore[no-untyped-def]
     """Read a feature's value; return the position after it, the value, the number of digits, and the fault."""
     end, value, digits = _number(text, pos)

@@ -47,7 +47,7 @@ from boostlist.losses.base import VALUE, Traits
 from boostlist.losses.compiled import CompiledLoss
 from boostlist.losses.exponential import exp
 from boostlist.losses.shared_loops import stage_rows
-from boostlist.parallel import compiled, inlined, longest
+from boostlist.parallel import compiled, inlined, inner, longest
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray, IntArray
@@ -97,7 +97,7 @@ def _lower_sum(graded, c, beta, g, first, E, F):  # type: ignore[no-untyped-def]
     return (T / beta[g] if beta[g] > 0 else 0.0), F
 
 
-@compiled
+@inner
 def _forward(q, lists, f, tables, sweep):  # type: ignore[no-untyped-def]
     """Fill the sweep for query q; return its levels first:last, and where its documents begin."""
     graded, c, beta, order, document = tables.graded, tables.c, tables.beta, tables.levels.order, tables.levels.document
@@ -254,7 +254,7 @@ def _cs_listmle_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
                     Vv += c[g] * r1v
 
 
-@compiled
+@inner
 def _lower_means(first, last, tables, sweep, X, scale, A, B):  # type: ignore[no-untyped-def]
     """Fill a_g and b_g for the grades of a query, ascending; X is taken relative to its first row."""
     graded, c, beta, order, document = tables.graded, tables.c, tables.beta, tables.levels.order, tables.levels.document

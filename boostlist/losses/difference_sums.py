@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from boostlist.arrays import frozen
-from boostlist.parallel import blocks, compiled, fused, inlined, over_blocks, vectorized
+from boostlist.parallel import blocks, compiled, fused, inlined, inner, over_blocks, vectorized
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray, IntArray
@@ -155,7 +155,7 @@ def _renumber(slot, lo, hi, box):  # type: ignore[no-untyped-def]
         box[i] = slot[box[i]]
 
 
-@compiled
+@inner
 def lay_out(x, half, box, t):  # type: ignore[no-untyped-def]
     """Give each score its box and its place t in it, and return the numbers of the occupied boxes, ascending.
 

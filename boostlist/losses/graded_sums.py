@@ -36,7 +36,7 @@ from boostlist.losses.difference_sums import (
 )
 from boostlist.losses.ratios import exponentials, ratios
 from boostlist.losses.shared_loops import spread_by_grade
-from boostlist.parallel import compiled, inlined, vectorized
+from boostlist.parallel import compiled, inlined, inner, vectorized
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -89,7 +89,7 @@ def _absorb(m, alpha, beta, own):  # type: ignore[no-untyped-def]
         moments[k] = 0.0
 
 
-@compiled
+@inner
 def _between(layout, w, V, ends, profile, first, one, factor, below, above):  # type: ignore[no-untyped-def]
     """Add the sums over pairs of documents in different bunches, which end at `ends`; A and B are by document.
 
@@ -154,7 +154,7 @@ def _row(r, A, B, a, b, c, w, own, slopes, curvatures):  # type: ignore[no-untyp
     return slope, curvature
 
 
-@compiled
+@inner
 def _value_row(x, A, B, a, b, xi, c, w, own, values):  # type: ignore[no-untyped-def]
     """Do the same for E."""
     value = 0.0

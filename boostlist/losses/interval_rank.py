@@ -52,7 +52,7 @@ from boostlist.losses.interval_solver import (
     stand,
 )
 from boostlist.losses.targets import grade_targets
-from boostlist.parallel import compiled
+from boostlist.parallel import compiled, inner
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray
@@ -70,7 +70,7 @@ class Tables(NamedTuple):
     t: FloatArray
 
 
-@compiled
+@inner
 def _node(score, at, room, x, edge):  # type: ignore[no-untyped-def]
     """Node that a document pulls at, in the grade whose lower node is `at`; -1 inside the interval."""
     if room.node[JOINED, at] > 0 or score < room.node[x + X, at] - edge:

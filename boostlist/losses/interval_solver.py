@@ -47,7 +47,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from boostlist.parallel import compiled, inlined, longest, vectorized
+from boostlist.parallel import compiled, inlined, inner, longest, vectorized
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray
@@ -189,7 +189,7 @@ def _equilibrium(nodes, node, x, y, hard):  # type: ignore[no-untyped-def]
                 crossed = True
 
 
-@compiled
+@inner
 def _slope(nodes, node, x, a, b):  # type: ignore[no-untyped-def]
     """Slope of F at x in the direction b - a, summed over documents and springs."""
     total = step = 0.0
@@ -201,7 +201,7 @@ def _slope(nodes, node, x, a, b):  # type: ignore[no-untyped-def]
     return total
 
 
-@compiled
+@inner
 def _balance(nodes, node, x, hard, edge):  # type: ignore[no-untyped-def]
     """Join the nodes that a bound holds by a force; return the largest force over stiffness that none does.
 
@@ -311,7 +311,7 @@ def solve(first, last, tables, size, room):  # type: ignore[no-untyped-def]
     return x, F
 
 
-@compiled
+@inner
 def settle(x, first, last, tables, size, room):  # type: ignore[no-untyped-def]
     """Turn the piece at the minimum x into that of the Hessian; return the margin beyond which a document counts.
 

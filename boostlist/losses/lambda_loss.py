@@ -39,7 +39,7 @@ from boostlist.losses.compiled import CompiledLoss
 from boostlist.losses.ratios import exponentials, ratios
 from boostlist.losses.weights import Grades, check_grades, discount_sums, label_set
 from boostlist.ordering import rank, room
-from boostlist.parallel import compiled, longest, vectorized
+from boostlist.parallel import compiled, inner, longest, vectorized
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray
@@ -78,7 +78,7 @@ def swap_gains(
     return np.asarray(np.divide(a, np.repeat(ideal, queries.sizes), out=np.zeros_like(a), where=a > 0))
 
 
-@compiled
+@inner
 def _arrange(f, z, m, order, listed, x, gain):  # type: ignore[no-untyped-def]
     """Complete the order of the first m documents by the others, in row order, and fill in scores and z."""
     n = f.size
@@ -95,7 +95,7 @@ def _arrange(f, z, m, order, listed, x, gain):  # type: ignore[no-untyped-def]
         gain[r] = z[order[r]]
 
 
-@compiled
+@inner
 def _precision_terms(z, m, u, v):  # type: ignore[no-untyped-def]
     """Fill u and v of MAP."""
     hits = 0
@@ -111,7 +111,7 @@ def _precision_terms(z, m, u, v):  # type: ignore[no-untyped-def]
     v[m:] = -reciprocals
 
 
-@compiled
+@inner
 def _next_hit(z, m, s):  # type: ignore[no-untyped-def]
     """Return the reciprocal of the rank of the first relevant document behind s, 0 if that is beyond m."""
     for r in range(s + 1, m):
@@ -120,7 +120,7 @@ def _next_hit(z, m, s):  # type: ignore[no-untyped-def]
     return 0.0
 
 
-@compiled
+@inner
 def _stopping_terms(R, m, s, going_on, v):  # type: ignore[no-untyped-def]
     """Fill ERR's v behind s."""
     q, total = going_on, 0.0
@@ -151,7 +151,7 @@ def _swap_row(r, z, v, zs, us, gradient, diag):  # type: ignore[no-untyped-def]
     return pulls, curvatures
 
 
-@compiled
+@inner
 def _swap_value_row(x, z, v, xs, zs, us):  # type: ignore[no-untyped-def]
     total = 0.0
     for t in range(x.size):

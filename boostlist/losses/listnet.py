@@ -24,7 +24,7 @@ from boostlist.gains import Gain, check_gain, gains
 from boostlist.losses.base import VALUE, Traits
 from boostlist.losses.compiled import CompiledLoss
 from boostlist.losses.exponential import exp
-from boostlist.parallel import compiled, longest
+from boostlist.parallel import compiled, inner, longest
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray, IntArray
@@ -39,7 +39,7 @@ class Tables(NamedTuple):
     t: FloatArray
 
 
-@compiled
+@inner
 def _exponentials(f, p):  # type: ignore[no-untyped-def]
     """Fill p = e^{f - m} with m the largest score; return m and the sum of p."""
     m = -np.inf

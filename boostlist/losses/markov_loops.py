@@ -23,7 +23,7 @@ from boostlist.losses.base import VALUE
 from boostlist.losses.exponential import exp
 from boostlist.losses.ratios import BLOCK, FAR, exponentials, ratios
 from boostlist.losses.shared_loops import gather, spread_by_grade
-from boostlist.parallel import compiled, longest, vectorized
+from boostlist.parallel import compiled, inner, longest, vectorized
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray, IntArray
@@ -65,7 +65,7 @@ def _sum(x):  # type: ignore[no-untyped-def]
     return total
 
 
-@compiled
+@inner
 def _margins(x, first, last, gamma, tables, a, S):  # type: ignore[no-untyped-def]
     """Fill gamma a(v) and gamma S(v) for every v of the label set, the scores x being in ascending order of grade."""
     document, place = tables.levels.document, tables.place
@@ -99,7 +99,7 @@ def _add_label(top, E, Z):  # type: ignore[no-untyped-def]
         Z[k] += E[k]
 
 
-@compiled
+@inner
 def _softmax(x, a, S, E, top, Z):  # type: ignore[no-untyped-def]
     """Fill the rows v of E with e^{a(v) x - S(v) - top}, top with the largest exponent, and Z with the sums of rows.
 
@@ -141,7 +141,7 @@ def _spreads(E, inverse, W, lead):  # type: ignore[no-untyped-def]
     return probability, variance
 
 
-@compiled
+@inner
 def _signed_sums(D, gamma):  # type: ignore[no-untyped-def]
     """Replace D(u) by gamma sum_v sign(v - u) D(v)."""
     total, below = np.sum(D), 0.0
@@ -303,7 +303,7 @@ def _wub_hessp_row(r, A, B, a, b, c, vi, v, out):  # type: ignore[no-untyped-def
     return total
 
 
-@compiled
+@inner
 def _wub_value_row(near, x, r, A, B, a, b, c, factor, xi):  # type: ignore[no-untyped-def]
     """Return the sum of W log(factor (c + cosh) e^{-gamma d}), with one logarithm for many pairs of the same weight.
 

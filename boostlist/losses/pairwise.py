@@ -31,7 +31,7 @@ from boostlist.losses.base import Traits
 from boostlist.losses.compiled import CompiledLoss, LongLoops
 from boostlist.losses.difference_sums import profile
 from boostlist.losses.long_lists import LongPairs, pairs, pairs_hessp
-from boostlist.losses.pairwise_hinge import HingeTables
+from boostlist.losses.pairwise_hinge import HingeTables, hinge_tables
 from boostlist.losses.pairwise_loops import PairTables
 from boostlist.losses.targets import grade_targets
 from boostlist.losses.weights import (
@@ -81,6 +81,10 @@ class Pairwise(CompiledLoss):
 
     def tables(self, queries: Queries) -> PairTables | HingeTables:
         """Return kappa and the factors of V."""
+        return self.pair_tables(queries)
+
+    def pair_tables(self, queries: Queries) -> PairTables:
+        """Return what every pairwise loss reads."""
         kappa = pair_scale(self.normalize, queries, self.gain, self.grades)
         return PairTables(kappa, pair_weights(self.weights, queries, self.gain, self.grades), queries.levels)
 
@@ -189,6 +193,11 @@ class PairwiseHinge(Pairwise):
     traits = Traits(diag="heuristic", convex=True, shift_invariant=True, cost="n log n")
     loop = staticmethod(pairwise_hinge.hinge)
 
+    def tables(self, queries: Queries) -> HingeTables:
+        """Return the tables of `Pairwise`, with a margin of 1."""
+        targets, lam1 = np.zeros_like(queries.levels.label), np.zeros(queries.n_queries)
+        return hinge_tables(self.pair_tables(queries), 1.0, targets, lam1)
+
 
 @dataclass(frozen=True, kw_only=True)
 class SquaredHinge(Pairwise):
@@ -220,9 +229,8 @@ class SquaredHinge(Pairwise):
 
     def tables(self, queries: Queries) -> HingeTables:
         """Return the tables of `Pairwise`, margins, and the weight of tied pairs."""
-        kappa, V, levels, *_ = super().tables(queries)
-        return HingeTables(
-            kappa, V, levels, self.common_margin(), self.level_targets(queries), self.tied_weight(queries)
+        return hinge_tables(
+            self.pair_tables(queries), self.common_margin(), self.level_targets(queries), self.tied_weight(queries)
         )
 
 

@@ -26,9 +26,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from boostlist.losses.pairwise_loops import PairTables
 from boostlist.losses.shared_loops import gather, spread_by_grade, sums_below
 from boostlist.losses.weights import Factors
-from boostlist.parallel import compiled, longest
+from boostlist.parallel import compiled, inlined, inner, longest
 from boostlist.sorting import SortSpace, merge, sort, sort_space
 
 if TYPE_CHECKING:
@@ -40,7 +41,10 @@ _GRADES = 8
 
 
 class HingeTables(NamedTuple):
-    """`PairTables`, with the margin, the target t of each level, and the weight of tied pairs by query."""
+    """`PairTables`, with the margin, the target t of each level, and the weight of tied pairs by query.
+
+    many is None where no query has more than `_GRADES` grades: then what merges groups of grades is not compiled.
+    """
 
     kappa: FloatArray
     V: Factors
@@ -48,6 +52,13 @@ class HingeTables(NamedTuple):
     margin: float
     targets: FloatArray
     lam1: FloatArray
+    many: bool | None
+
+
+def hinge_tables(pairs: PairTables, margin: float, targets: FloatArray, lam1: FloatArray) -> HingeTables:
+    """Return the tables of a hinge loss."""
+    many = np.diff(pairs.levels.start).max(initial=0) > _GRADES
+    return HingeTables(*pairs, margin, targets, lam1, True if many else None)
 
 
 class Space(NamedTuple):
@@ -94,7 +105,7 @@ class Sums(NamedTuple):
     total: FloatArray
 
 
-@compiled
+@inner
 def _violations(x, z, margin, V, middle, low, high, sums):  # type: ignore[no-untyped-def]
     """Add what is due to low x high, both sorted by x, to the sums; without z leave their total.
 
@@ -147,7 +158,7 @@ def _violations(x, z, margin, V, middle, low, high, sums):  # type: ignore[no-un
             total[j] += aj * (bj * z00 + z01) + bj * z10 + z11
 
 
-@compiled
+@inner
 def _frontiers(key, margin, first, last):  # type: ignore[no-untyped-def]
     """Find where the margin ceases to be violated, for documents sorted by key.
 
@@ -175,14 +186,14 @@ def _frontiers(key, margin, first, last):  # type: ignore[no-untyped-def]
     last[low:] = n
 
 
-@compiled
+@inner
 def _add(before, weights, z, after):  # type: ignore[no-untyped-def]
     """Fill after = before + weights z."""
     for g in range(_GRADES):
         after[g] = before[g] + weights[g] * z
 
 
-@compiled
+@inner
 def _violations_within(documents, grade, z, space, sums):  # type: ignore[no-untyped-def]
     """Fill the sums over all pairs of documents, whose grades are counted from 0.
 
@@ -214,7 +225,7 @@ def _violations_within(documents, grade, z, space, sums):  # type: ignore[no-unt
             total[i] += Z[end, g]
 
 
-@compiled
+@inlined
 def _space(lists, levels):  # type: ignore[no-untyped-def]
     """Return space that is large enough for each of the queries."""
     size = longest(lists.query, lists.start)
@@ -227,11 +238,11 @@ def _space(lists, levels):  # type: ignore[no-untyped-def]
     return Space(edge, key, document, first, last, grade, a, b, above, below, N, Z, sort_space(size))
 
 
-@compiled
-def _violation_sums(x, z, margin, first, last, V, levels, space, sums):  # type: ignore[no-untyped-def]
+@inlined
+def _violation_sums(x, z, margin, first, last, V, levels, many, space, sums):  # type: ignore[no-untyped-def]
     """Fill the sums over all pairs of grades of a query."""
     alpha, beta, A, B = V
-    edge, key, document, front, back, grade, a, b, above, below, _, _, sort_space = space
+    edge, key, document, front, back, grade, _, _, above, below, _, _, sort_space = space
     grades = last - first
     for g in range(grades + 1):
         edge[g] = levels.document[first + g] - levels.document[first]
@@ -251,22 +262,31 @@ def _violation_sums(x, z, margin, first, last, V, levels, space, sums):  # type:
             sorted_grade[k] = grade[np.uint64(document[k])]
         _frontiers(key[lo : hi + 1], margin, front, back[: hi - lo + 1])
         _violations_within(document[lo:hi], sorted_grade[lo:hi], z, space, sums)
-    if grades <= _GRADES:
+    _merge_groups(many, x, z, margin, first, last, V, levels, space, sums)
+
+
+@inner
+def _merge_groups(many, x, z, margin, first, last, V, levels, space, sums):  # type: ignore[no-untyped-def]
+    """Merge groups of grades, two by two, and add what is due to pairs of documents that meet."""
+    if many is None:
         return
-    spread_by_grade(first, last, levels.document, A, a)
-    spread_by_grade(first, last, levels.document, B, b)
-    width = _GRADES
+    alpha, beta, A, B = V
+    edge, key, document, a, b = space.edge, space.key, space.document, space.a, space.b
+    grades, width = last - first, _GRADES
+    if width < grades:
+        spread_by_grade(first, last, levels.document, A, a)
+        spread_by_grade(first, last, levels.document, B, b)
     while width < grades:
         for g in range(0, grades - width, 2 * width):
             lo, middle, hi = edge[g], edge[g + width], edge[min(g + 2 * width, grades)]
             low, high = document[lo:middle], document[middle:hi]
             # The documents are numbered by grade: the first number of the higher side has its lowest grade.
             _violations(x, z, margin, Factors(alpha, beta, a, b), middle, low, high, sums)
-            merge(key, document, lo, middle, hi, sort_space)
+            merge(key, document, lo, middle, hi, space.sort)
         width *= 2
 
 
-@compiled
+@inner
 def _centred(f, order, x):  # type: ignore[no-untyped-def]
     """Fill x with the scores in the given order, less the first of them: only differences count."""
     middle = f[order[0]]
@@ -277,7 +297,7 @@ def _centred(f, order, x):  # type: ignore[no-untyped-def]
 @compiled
 def hinge(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and heuristic diagonal of the hinge loss."""
-    kappa, V, levels = tables
+    kappa, V, levels, many = tables.kappa, tables.V, tables.levels, tables.many
     document = levels.document
     most = longest(lists.query, lists.start)
     x, L, U, total = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
@@ -290,7 +310,7 @@ def hinge(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
         gradient, diag, order = out.gradient[rows], out.diag[rows], levels.order[rows]
         first, last = levels.start[q], levels.start[q + 1]
         _centred(f[rows], order, x)
-        _violation_sums(x, None, 1.0, first, last, V, levels, space, sums)
+        _violation_sums(x, None, 1.0, first, last, V, levels, many, space, sums)
         for g in range(first, last):
             X[g - first] = document[g + 1] - document[g]
         sums_below(first, last, V, X, below)
@@ -306,7 +326,7 @@ def hinge(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
         out.value[q] = kappa[q] * max(loss, 0.0)
 
 
-@compiled
+@inner
 def _less_targets(f, order, first, last, tables, x):  # type: ignore[no-untyped-def]
     """Fill x with scores less targets, in ascending order of grade, relative to one of the scores."""
     document, targets = tables.levels.document, tables.targets
@@ -332,7 +352,7 @@ def squared_hinge(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
         first, last = levels.start[q], levels.start[q + 1]
         begin, scale = document[first], 2 * lists.weight[q]
         _less_targets(f[rows], order, first, last, tables, x)
-        _violation_sums(x, x, margin, first, last, tables.V, levels, space, sums)
+        _violation_sums(x, x, margin, first, last, tables.V, levels, tables.many, space, sums)
         loss = 0.0
         for g in range(first, last):
             low, high = document[g] - begin, document[g + 1] - begin
@@ -365,7 +385,7 @@ def squared_hinge_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-de
         begin, scale = document[first], 2 * lists.weight[q]
         _less_targets(f[rows], order, first, last, tables, x)
         gather(v[rows], order, z)
-        _violation_sums(x, z, tables.margin, first, last, tables.V, levels, space, sums)
+        _violation_sums(x, z, tables.margin, first, last, tables.V, levels, tables.many, space, sums)
         for g in range(first, last):
             low, high = document[g] - begin, document[g + 1] - begin
             mean = np.mean(z[low:high])

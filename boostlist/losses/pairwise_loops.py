@@ -27,7 +27,7 @@ from boostlist.losses.base import VALUE
 from boostlist.losses.exponential import exp
 from boostlist.losses.ratios import BLOCK, FAR, exponentials, ratios
 from boostlist.losses.shared_loops import gather, pair_sums, spread_by_grade
-from boostlist.parallel import compiled, longest, vectorized
+from boostlist.parallel import compiled, inner, longest, vectorized
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray
@@ -48,7 +48,7 @@ class PairTables(NamedTuple):
     levels: Levels
 
 
-@compiled
+@inner
 def _laplacian(x, first, last, V, order, document, s, lead, X, below, above):  # type: ignore[no-untyped-def]
     """Fill by grade: s, its antisymmetric twin lead = L(1) - U(1), and X = L(x) + U(x); below, above are to work in."""
     for g in range(first, last):
@@ -116,7 +116,7 @@ def quadratic_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
                 out_q[order[i]] = scale * (s[g - first] * vq[order[i]] - X[g - first])
 
 
-@compiled
+@inner
 def _capped_exponentials(f, E):  # type: ignore[no-untyped-def]
     """Fill E = e^{f - c}, c the middle of the scores, with scores cut to within `_CAP` of it."""
     low, high = np.inf, -np.inf
@@ -128,7 +128,7 @@ def _capped_exponentials(f, E):  # type: ignore[no-untyped-def]
         E[i] = exp(min(max(f[i] - middle, -_CAP), _CAP))
 
 
-@compiled
+@inner
 def _exponential_sums(E, v, first, last, V, levels, up, down, below, above):  # type: ignore[no-untyped-def]
     """Fill by grade below = L(v E) and above = U(v / E)."""
     order, document = levels.order, levels.document
@@ -225,7 +225,7 @@ def _logistic_hessp_row(x, A, B, a, b, vi, v, out):  # type: ignore[no-untyped-d
     return total
 
 
-@compiled
+@inner
 def _softplus_row(near, x, ratio, A, B, a, b, xi):  # type: ignore[no-untyped-def]
     """Return the sum of V log(1 + e^{x_j - x_i}), with one logarithm for many pairs of the same weight.
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from boostlist.losses.base import VALUE
 from boostlist.losses.shared_loops import stage_rows
-from boostlist.parallel import compiled, longest
+from boostlist.parallel import compiled, inner, longest
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray
@@ -68,14 +68,14 @@ class Sweep(NamedTuple):
     lower: FloatArray
 
 
-@compiled
+@inner
 def _sweep(lists, tables):  # type: ignore[no-untyped-def]
     """Return room for the longest of the queries."""
     n, grades = longest(lists.query, lists.start), longest(lists.query, tables.levels.start)
     return Sweep(np.empty(n), np.empty(grades), np.empty(grades), np.empty(grades))
 
 
-@compiled
+@inner
 def _forward(q, lists, f, tables, sweep):  # type: ignore[no-untyped-def]
     """Fill the sweep for query q; return its levels first:last, and where its documents begin."""
     sign, order, document = tables.sign, tables.levels.order, tables.levels.document
@@ -104,7 +104,7 @@ def _forward(q, lists, f, tables, sweep):  # type: ignore[no-untyped-def]
     return first, last, begin
 
 
-@compiled
+@inner
 def _breslow_sums(n, W, own, lower):  # type: ignore[no-untyped-def]
     """Return s0, s1, r0, r1, r2 of a grade with n documents and the weight W by Breslow's rule."""
     s = n * W / (own + lower)
@@ -112,7 +112,7 @@ def _breslow_sums(n, W, own, lower):  # type: ignore[no-untyped-def]
     return s, s, r, r, r
 
 
-@compiled
+@inner
 def _efron_sums(W, own, lower):  # type: ignore[no-untyped-def]
     """Return s0, s1, r0, r1, r2 of a grade whose places have the weights W by Efron's rule."""
     s0 = s1 = r0 = r1 = r2 = 0.0
@@ -129,7 +129,7 @@ def _efron_sums(W, own, lower):  # type: ignore[no-untyped-def]
     return s0, s1, r0, r1, r2
 
 
-@compiled
+@inner
 def _efron_loss(W, own, lower):  # type: ignore[no-untyped-def]
     """Return sum W log Z over the stages of a grade."""
     loss = 0.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from boostlist.losses.exponential import exp
-from boostlist.parallel import compiled
+from boostlist.parallel import inner
 
 FAR = 150.0
 """Differences beyond this count as this in a ratio: fourth powers of ratios are still finite, and 1 + e^-150 is 1."""
@@ -18,7 +18,7 @@ BLOCK = 256
 """Columns that are worked on at a time: their scratch stays in the fastest cache however long the list is."""
 
 
-@compiled
+@inner
 def exponentials(x, E):  # type: ignore[no-untyped-def]
     """Fill E = e^{x - c}, c the middle of x, and return True; or return False where x spreads over more than `FAR`."""
     low, high = np.inf, -np.inf
@@ -32,7 +32,7 @@ def exponentials(x, E):  # type: ignore[no-untyped-def]
     return True
 
 
-@compiled
+@inner
 def ratios(near, x, E, i, lo, hi, out):  # type: ignore[no-untyped-def]
     """Fill out_j = e^{x_j - x_i} for lo <= j < hi, differences clipped to +-`FAR`.
 

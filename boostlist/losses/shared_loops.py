@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boostlist.parallel import compiled
+from boostlist.parallel import compiled, inner
 
 
 @compiled
@@ -12,7 +12,7 @@ def gather(values, order, out):  # type: ignore[no-untyped-def]
         out[i] = values[order[i]]
 
 
-@compiled
+@inner
 def spread_by_grade(first, last, document, values, out):  # type: ignore[no-untyped-def]
     """Fill out, by document of a query in ascending order of grade, with the values of its levels first:last."""
     begin = document[first]
@@ -21,7 +21,7 @@ def spread_by_grade(first, last, document, values, out):  # type: ignore[no-unty
             out[i] = values[g]
 
 
-@compiled
+@inner
 def _sums(g, step, first, n, alpha, beta, A, B, X, out):  # type: ignore[no-untyped-def]
     """Fill out_g with the sum of V_gh X_h / kappa over the grades h before g: n grades from g on, by steps of +-1."""
     m00 = m10 = m01 = m11 = 0.0
@@ -41,14 +41,14 @@ def _sums(g, step, first, n, alpha, beta, A, B, X, out):  # type: ignore[no-unty
         g += step
 
 
-@compiled
+@inner
 def sums_below(first, last, V, X, out):  # type: ignore[no-untyped-def]
     """Fill out_g = L_g(x) / kappa, as `pairwise_loops` has it, from the sums X_h of x over each grade."""
     alpha, beta, A, B = V
     _sums(first, 1, first, last - first, alpha, beta, A, B, X, out)
 
 
-@compiled
+@inner
 def pair_sums(first, last, V, X, Y, below, above):  # type: ignore[no-untyped-def]
     """Fill L_g(x) / kappa and U_g(y) / kappa from the sums X_h of x and Y_h of y over each grade."""
     alpha, beta, A, B = V
@@ -57,7 +57,7 @@ def pair_sums(first, last, V, X, Y, below, above):  # type: ignore[no-untyped-de
         _sums(g, step, first, last - first, alpha, beta, A, B, Y if down else X, above if down else below)
 
 
-@compiled
+@inner
 def stage_rows(q, lists, stages):  # type: ignore[no-untyped-def]
     """Return the rows of X and S and the stages A and B of query q."""
     first, start = stages.first, stages.start

@@ -8,7 +8,7 @@ import numpy as np
 
 from boostlist.losses.ratios import BLOCK, exponentials, ratios
 from boostlist.losses.shared_loops import gather, spread_by_grade
-from boostlist.parallel import compiled, longest, vectorized
+from boostlist.parallel import compiled, inner, longest, vectorized
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray
@@ -47,7 +47,7 @@ def _position_gradient_row(r, c, e, ci, ei, gradient, diag):  # type: ignore[no-
     return pulls, curvatures
 
 
-@compiled
+@inner
 def _discount(h, cut, power):  # type: ignore[no-untyped-def]
     """Return the discount 1 / log(1 + h) times its gate, minus its slope, and minus its bend where that is negative."""
     log = np.log1p(h)
@@ -78,7 +78,7 @@ class PositionTables(NamedTuple):
     a: FloatArray
 
 
-@compiled
+@inner
 def position_terms(q, tables, h, S):  # type: ignore[no-untyped-def]
     """Turn h into c and S into e S, and return the sum of a b(h); documents are in ascending order of grade."""
     levels, a = tables.levels, tables.a

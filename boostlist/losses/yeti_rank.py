@@ -38,7 +38,7 @@ from boostlist.losses.lambda_loss import swap_gains
 from boostlist.losses.ratios import FAR, exponentials
 from boostlist.losses.weights import Grades, check_grades
 from boostlist.ordering import rank, room
-from boostlist.parallel import compiled, longest, over_queries, vectorized
+from boostlist.parallel import compiled, inner, longest, over_queries, vectorized
 from boostlist.sorting import sort
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _label_keys(lo, hi, start, labels, seed, key):  # type: ignore[no-untyped-de
         key[q] = key_of(labels[start[q] : start[q + 1]], seed)
 
 
-@compiled
+@inner
 def _draw(key, near, rate, f, noise, wait):  # type: ignore[no-untyped-def]
     """Fill in what a draw sorts by: descending f + noise x Gumbel is ascending e^{-f / noise} x Exponential."""
     exponentials_of(key, wait)
@@ -69,7 +69,20 @@ def _draw(key, near, rate, f, noise, wait):  # type: ignore[no-untyped-def]
             wait[i] = np.log(wait[i]) - f[i] / noise
 
 
-@compiled
+@inner
+def _first(partly, wait, m, ascending, space):  # type: ignore[no-untyped-def]
+    """Put the m documents that wait least, or all, in order; `ascending` is to work in."""
+    n = wait.size
+    if partly is not None:  # noqa: SIM102, numba leaves out what hangs on this alone
+        if 2 * m < n:
+            for i in range(n):
+                ascending[i] = -wait[i]
+            rank(ascending[:n], m, space)
+            return
+    sort(wait, 0, n, ascending, space.order, space.space)
+
+
+@inner
 def _chances(kind, z, step, chance):  # type: ignore[no-untyped-def]
     """Fill in c_t times the step of the discount, for documents in drawn order."""
     c = 1.0
@@ -94,7 +107,7 @@ def _neighbours(r, z, weight, pull, curvature):  # type: ignore[no-untyped-def]
         curvature[t] = abs(w) * (other * inverse)
 
 
-@compiled
+@inner
 def _neighbours_value(x, z, weight):  # type: ignore[no-untyped-def]
     total = 0.0
     for t in range(x.size - 1):
@@ -105,7 +118,10 @@ def _neighbours_value(x, z, weight):  # type: ignore[no-untyped-def]
 
 
 class Tables(NamedTuple):
-    """samples, noise and the kind of c; the steps of the discount by place, a key by query, and z by document."""
+    """samples, noise and the kind of c; the steps of the discount by place, a key by query, and z by document.
+
+    partly is None where no list is so long that only its first places are put in order, which then is not compiled.
+    """
 
     samples: int
     noise: float
@@ -113,11 +129,12 @@ class Tables(NamedTuple):
     step: FloatArray
     key: AnyArray
     z: FloatArray
+    partly: bool | None
 
 
 @compiled
 def _yeti(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
-    samples, noise, kind, step, key, z = tables
+    samples, noise, kind, step, key, z, partly = tables
     size = longest(lists.query, lists.start) + 1
     x, E, rate, wait, drawn = np.empty(size), np.empty(size), np.empty(size), np.empty(size), np.empty(size)
     ratio, gain, chance = np.empty(size), np.empty(size), np.empty(size)
@@ -134,17 +151,16 @@ def _yeti(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
         for i in range(n):
             x[i] = -fq[i] / noise
         near_draws = exponentials(x[:n], rate)
-        near = exponentials(fq, E)
+        for i in range(n):
+            x[i] = fq[i]
+        near = exponentials(x[:n], E)
         query_key = mix(key_of(fq, np.int64(0)) ^ key[q])
+        for t in range(m - 1):
+            chance[t] = step[t]
         loss = 0.0
         for sample in range(samples):
             _draw(mix(query_key + np.uint64(sample)), near_draws, rate, fq, noise, wait[:n])
-            if 2 * m < n:
-                for i in range(n):
-                    ascending[i] = -wait[i]
-                rank(ascending[:n], m, space)
-            else:
-                sort(wait, 0, n, ascending, order, space.space)
+            _first(partly, wait[:n], m, ascending, space)
             for t in range(m):
                 drawn[t] = E[order[t]] if near else fq[order[t]]
                 gain[t] = zq[order[t]]
@@ -153,18 +169,16 @@ def _yeti(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
                     ratio[t] = drawn[t] / drawn[t - 1]
                 else:
                     ratio[t] = np.exp(min(max(drawn[t] - drawn[t - 1], -FAR), FAR))
-            if kind == _PLAIN:
-                _neighbours(ratio, gain[:m], step, pull, curvature)
-            else:
+            if kind != _PLAIN:
                 _chances(kind, gain[:m], step, chance)
-                _neighbours(ratio, gain[:m], chance, pull, curvature)
+            _neighbours(ratio, gain[:m], chance, pull, curvature)
             for t in range(m):
                 gradient[order[t]] += pull[t] - pull[t + 1]
                 diag[order[t]] += curvature[t] + curvature[t + 1]
             if need & VALUE:
                 for t in range(m):
                     x[t] = fq[order[t]]
-                loss += _neighbours_value(x[:m], gain, step if kind == _PLAIN else chance)
+                loss += _neighbours_value(x[:m], gain, chance)
         for i in range(n):
             gradient[i] *= lists.weight[q] / samples
             diag[i] *= lists.weight[q] / samples
@@ -252,7 +266,8 @@ class YetiRank(CompiledLoss):
         )
         key = np.empty(queries.n_queries, np.uint64)
         over_queries(_label_keys, queries.start, queries.start, queries.labels, int(self.seed), key)
-        return Tables(int(self.samples), float(self.noise), kind, step, key, z)
+        partly = True if 2 * (step.size + 1) < place.size else None
+        return Tables(int(self.samples), float(self.noise), kind, step, key, z, partly)
 
     def idle(self, queries: Queries, tables: Tables) -> IntArray:
         """Return the queries whose documents all have the same z."""

@@ -19,7 +19,7 @@ from boostlist.arrays import frozen
 from boostlist.checks import check_choice, check_k
 from boostlist.metrics.base import BoundMetric, Metric
 from boostlist.ordering import rank, room
-from boostlist.parallel import compiled, over_queries
+from boostlist.parallel import compiled, inner, over_queries
 from boostlist.queries import Queries
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def tie_order(queries: Queries, ties: Ties) -> IntArray | None:
     return np.repeat(queries.start[:-1], queries.sizes) + levels.order
 
 
-@compiled
+@inner
 def tie(f, gain, order, m, r):  # type: ignore[no-untyped-def]
     """Return size and total gain of the run of equal scores that begins at rank r of the m ranks in ``order``."""
     s = f[order[r]]
@@ -132,7 +132,7 @@ def tie(f, gain, order, m, r):  # type: ignore[no-untyped-def]
     return size, total
 
 
-@compiled
+@inner
 def ranked_gains(f, gain, k, average, room):  # type: ignore[no-untyped-def]
     """Return the (expected) gain of each of the first k ranks, in ``room.gain``."""
     order, ranked = room.order, room.gain
