@@ -82,7 +82,8 @@ def swap_gains(
 def _arrange(f, z, m, order, listed, x, gain):  # type: ignore[no-untyped-def]
     """Complete the order of the first m documents by the others, in row order, and fill in scores and z."""
     n = f.size
-    listed[:n] = False
+    for i in range(n):
+        listed[i] = False
     for r in range(m):
         listed[order[r]] = True
     r = m
@@ -108,7 +109,8 @@ def _precision_terms(z, m, u, v):  # type: ignore[no-untyped-def]
             reciprocals += 1 / (r + 1)
         u[r] -= reciprocals
         v[r] = hits / (r + 1) - before
-    v[m:] = -reciprocals
+    for r in range(m, v.size):
+        v[r] = -reciprocals
 
 
 @inner
@@ -128,7 +130,8 @@ def _stopping_terms(R, m, s, going_on, v):  # type: ignore[no-untyped-def]
         v[r] = total + q / (r + 1)
         total += q * R[r] / (r + 1)
         q *= 1 - R[r]
-    v[m:] = total
+    for r in range(m, v.size):
+        v[r] = total
 
 
 @vectorized
@@ -187,12 +190,11 @@ def _lambda(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
         m = rank(f[rows], k, space)
         _arrange(f[rows], z[rows], m, order, listed, x, gain)
         near = exponentials(x[:n], E)
-        pull[:n] = 0.0
-        curvature[:n] = 0.0
+        for t in range(n):
+            pull[t] = curvature[t] = 0.0
         if metric == _NDCG:
-            for t in range(m):
-                u[t] = v[t] = discount[t]
-            v[m:n] = 0.0
+            for t in range(n):
+                u[t] = v[t] = discount[t] if t < m else 0.0
         elif metric == _MAP:
             _precision_terms(gain, m, u, v[:n])
         loss, going_on = 0.0, 1.0
