@@ -278,7 +278,11 @@ class Comparison:
         return dict(tables.trouble(self.summary))
 
     def table(self) -> pd.DataFrame:
-        """Return a row for each model, the best first: metrics, intervals, difference to the baseline, times."""
+        """Return a row for each model, the best first: metrics, intervals, difference to the baseline, times.
+
+        p-values are corrected by Holm's method for the number of models; the 95 % interval of a difference, from
+        ``difference_low`` to ``difference_high``, is not.
+        """
         return tables.frame(self.summary)
 
     def results(self) -> pd.DataFrame:
@@ -368,7 +372,7 @@ class Plots:
         return self._draw("bars", ax)
 
     def differences(self, ax: Axes | None = None) -> Axes:
-        """Draw the difference of each model to the baseline with its confidence interval."""
+        """Draw the difference of each model to the baseline with its 95 % interval, not corrected for many models."""
         return self._draw("differences", ax)
 
     def ndcg(self, ax: Axes | None = None) -> Axes:

@@ -13,6 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from boostlist._typing import AnyArray, FloatArray
 from boostlist.evaluation.drawing import Drawing, dashes, is_narrow
 from boostlist.evaluation.palette import Palette
+from boostlist.evaluation.significance import PairedComparison
 from boostlist.evaluation.storage import Result
 from boostlist.evaluation.summary import Entry, Summary
 from boostlist.evaluation.training import CURVE
@@ -53,10 +54,10 @@ def bars(summary: Summary) -> Drawing:
 def differences(summary: Summary) -> Drawing | None:
     """Draw the difference of each model to the baseline with its confidence interval; far ones as a number alone."""
     place, select = places(summary), summary.plan.select
-    compared = [(entry, entry.against) for entry in summary.entries[::-1] if entry.against is not None]
+    compared = _compared(summary)
     if not compared:
         return None
-    reach = _focus([max(abs(against.low), abs(against.high)) for _, against in compared])
+    reach = _reach(compared)
 
     def draw(axes: Axes, palette: Palette) -> None:
         axes.axvline(0, color=palette.muted, linewidth=1)
@@ -81,6 +82,28 @@ def differences(summary: Summary) -> Drawing | None:
         _values_across(axes, f"difference in {select}, with 95 % interval")
 
     return Drawing("differences", f"difference of each model in {select}", 48 + _ROW * len(compared), draw, rows=True)
+
+
+def differences_note(summary: Summary) -> str:
+    """Say what the differences to the baseline are, and how those too far away for the picture are shown."""
+    compared = _compared(summary)
+    notes = ["paired by query"]
+    if compared and any(abs(against.difference) > _reach(compared) for _, against in compared):
+        notes.append("◂ ▸ further away")
+    if len(compared) > 1:
+        notes.append(
+            "intervals, unlike p, are not corrected for the number of models: one may be clear of 0 though p is not "
+            "below 0.05"
+        )
+    return "; ".join(notes)
+
+
+def _compared(summary: Summary) -> list[tuple[Entry, PairedComparison]]:
+    return [(entry, entry.against) for entry in summary.entries[::-1] if entry.against is not None]
+
+
+def _reach(compared: Sequence[tuple[Entry, PairedComparison]]) -> float:
+    return _focus([max(abs(against.low), abs(against.high)) for _, against in compared])
 
 
 def ndcg(summary: Summary) -> Drawing:
@@ -124,7 +147,7 @@ def learning(summary: Summary) -> Drawing | None:
     A fold's curve ends at the trees that it keeps, and counts with its value there from then on.
     """
     place, select = places(summary), summary.plan.select
-    entries = [entry for entry in summary.entries if all(result.history.get("rounds") for result in entry.chosen)]
+    entries = [entry for entry in summary.entries if _has_curve(entry)]
     if not entries:
         return None
     curves = {entry.name: mean_curve(entry.chosen) for entry in entries}
@@ -144,6 +167,25 @@ def learning(summary: Summary) -> Drawing | None:
         _by_step(axes, "trees", f"{select} on validation")
 
     return Drawing("learning", f"validation {select} of the tree models by number of trees", _CURVE_HEIGHT, draw)
+
+
+def learning_note(summary: Summary) -> str:
+    """Say what the learning curves are, and which models of trees have none."""
+    without = [entry.name for entry in summary.entries if entry.model.kind == "ensemble" and not _has_curve(entry)]
+    note = (
+        f"validation {summary.plan.select} by number of trees, mean over folds; a fold that has stopped stays at the "
+        "trees it keeps"
+    )
+    if not without:
+        return note
+    verb = "has" if len(without) == 1 else "have"
+    return (
+        f"{note}; {' and '.join(without)} {verb} no curve, since members stop each for itself and are added at the end"
+    )
+
+
+def _has_curve(entry: Entry) -> bool:
+    return all(result.history.get("rounds") for result in entry.chosen)
 
 
 def mean_curve(results: Sequence[Result]) -> FloatArray:

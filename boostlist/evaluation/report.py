@@ -78,7 +78,7 @@ def render(summary: Summary, command: str, jobs: int) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    from boostlist.evaluation.figures import places
+    from boostlist.evaluation.figures import differences_note, learning_note, places
 
     sides, pair = default_sides(summary), default_pair(summary)
     environment = Environment(
@@ -97,6 +97,7 @@ def render(summary: Summary, command: str, jobs: int) -> str:
         place=places(summary),
         colours=(light(models).variables(), dark(models).variables()),
         svg={name: Markup(svg) for name, svg in _pictures(summary, sides, pair).items()},
+        notes={"differences": differences_note(summary), "learning": learning_note(summary)},
         data=Markup(_embedded(summary, pair)),
         script=Markup(script),
         script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),

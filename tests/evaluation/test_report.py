@@ -21,7 +21,7 @@ from boostlist.evaluation.panel import Model
 from boostlist.evaluation.report import breakdowns, default_pair, verdict, write_report
 from boostlist.evaluation.summary import summarize, wins_losses
 from boostlist.evaluation.training import Failure
-from tests.evaluation.made_up import FOLDS, GRID, NAMES, QUERIES, made_up
+from tests.evaluation.made_up import FOLDS, GRID, LEVEL, NAMES, QUERIES, made_up
 
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (path := shutil.which(name))), None
@@ -302,6 +302,39 @@ def test_a_fold_that_has_stopped_stays_at_the_trees_it_keeps(tmp_path):
     first = replace(first, history={"rounds": [0.1, 0.5, 0.4, 0.3]}, chosen_rounds=2)
     second = replace(second, history={"rounds": [0.2, 0.3, 0.4, 0.7, 0.6]}, chosen_rounds=4)
     np.testing.assert_allclose(mean_curve([first, second]), [0.15, 0.4, 0.45, 0.6])
+
+
+def notes_of(outcome):
+    """Return what is written beside the titles of figures, by title."""
+    outcome.plan.source.path.write_text("x")
+    page = report.render(summarize(outcome), "", 1)
+    return dict(re.findall(r"<figcaption><b>(.*?)</b> <span>(.*?)</span>", page))
+
+
+def test_intervals_of_several_differences_are_said_not_to_be_corrected(tmp_path):
+    said = "intervals, unlike p, are not corrected for the number of models"
+    assert said in notes_of(made_up(tmp_path / "d.txt"))["Against the baseline"]
+    # Holm's method leaves a single p-value as it is.
+    assert said not in notes_of(made_up(tmp_path / "d.txt", NAMES[:2]))["Against the baseline"]
+
+
+def test_what_is_further_away_is_explained_only_where_something_is(tmp_path, monkeypatch):
+    names = [*NAMES[:2], "lightgbm:wub", "lightgbm:listmle"]
+    monkeypatch.setitem(LEVEL, "lightgbm:wub", 0.63)
+    monkeypatch.setitem(LEVEL, "lightgbm:listmle", 0.62)
+    note = notes_of(made_up(tmp_path / "d.txt", names))["Against the baseline"]
+    assert "further away" not in note
+    monkeypatch.setitem(LEVEL, "lightgbm:wub", 0.2)
+    note = notes_of(made_up(tmp_path / "d.txt", names))["Against the baseline"]
+    assert "◂ ▸ further away" in note
+
+
+def test_an_ensemble_is_said_to_have_no_learning_curve(tmp_path):
+    grid = {**GRID, "ensemble": {"n_bags": [1]}}
+    outcome = made_up(tmp_path / "d.txt", [*NAMES, "ensemble"], grid=grid)
+    outcome.results = [replace(each, history={}) if each.model == "ensemble" else each for each in outcome.results]
+    assert "; ensemble has no curve, since members stop" in notes_of(outcome)["Learning"]
+    assert "no curve" not in notes_of(made_up(tmp_path / "d.txt"))["Learning"]
 
 
 def test_a_missing_library_is_named(monkeypatch):
