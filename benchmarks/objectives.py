@@ -1,4 +1,4 @@
-"""Cost of the objectives: against a loop of exp, against LightGBM's lambdarank, with list length, and in memory.
+"""Cost of the objectives: beside a loop of exp and LightGBM's lambdarank, with list length, at first, and in memory.
 
     python benchmarks/objectives.py                      # all losses, all parts
     python benchmarks/objectives.py cs_listmle listmle   # some losses
@@ -16,6 +16,8 @@ five grades. Everything that is compared runs in the same process, interleaved.
 (c) Processor time per document with lists of 100 to 100,000 documents, on one thread: a table in Markdown.
 (d) The same with labels that all differ within a list, over that with five grades; lists of up to 10,000 documents.
 (e) Wall time for one list of 100,000 documents, on two threads over one.
+(f) The first call in a new installation, where nothing is compiled yet: processor time of binding and of one call, the
+    best of three, for lists of 50 documents and of 1,000.
 (m) Peak memory of a call beyond its inputs; binding and first call in a new process that has imported LightGBM, with
     loops cached on disk. Most of that time is numba's own start.
 """
@@ -23,8 +25,10 @@ five grades. Everything that is compared runs in the same process, interleaved.
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -215,6 +219,39 @@ def one_list(losses: dict[str, Loss], documents: int = 100_000) -> None:
     boostlist.set_threads(None)
 
 
+FIRST = """
+import sys, time
+import numpy as np
+import boostlist
+from boostlist import Queries, objectives
+
+name, n = sys.argv[1], int(sys.argv[2])
+loss = eval(name, vars(boostlist.losses)) if "(" in name else getattr(objectives, name)
+rng = np.random.default_rng(0)
+queries, f = Queries.from_sizes(rng.integers(0, 5, n), [n]), rng.normal(size=n)
+begin = time.process_time()
+loss.bind(queries).gradient_hessian(f)
+print(time.process_time() - begin)
+"""
+
+
+def first_call(losses: dict[str, Loss], lengths: tuple[int, ...] = (50, 1_000)) -> None:
+    print("\n(f) s of processor time until the first gradient where nothing is compiled, by list length\n", flush=True)
+    markdown(["loss", "cost", *(f"{n:,}" for n in lengths)])
+    markdown(["---", "---", *("--:" for _ in lengths)])
+
+    def seconds(name: str, n: int) -> float:
+        with tempfile.TemporaryDirectory() as empty:
+            command = [sys.executable, "-c", FIRST, name, str(n)]
+            environment = {**os.environ, "NUMBA_CACHE_DIR": empty}
+            done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+        return float(done.stdout)
+
+    for name, loss in losses.items():
+        times = (min(seconds(name, n) for _ in range(3)) for n in lengths)
+        markdown([f"`{name}`", loss.traits.cost, *(f"{t:.1f}" for t in times)])
+
+
 MEMORY = """
 import ctypes, sys, time
 import numpy as np
@@ -265,6 +302,7 @@ PARTS = {
     "c": with_list_length,
     "d": with_distinct_labels,
     "e": one_list,
+    "f": first_call,
     "m": memory_and_first_call,
 }
 
@@ -272,7 +310,7 @@ PARTS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("losses", nargs="*", help="registry names, or losses as Python writes them; all by default")
-    parser.add_argument("--parts", default="a,b,c,d,e,m")
+    parser.add_argument("--parts", default="a,b,c,d,e,f,m")
     arguments = parser.parse_args()
     losses = {
         name: eval(name, vars(boostlist.losses)) if "(" in name else getattr(objectives, name)
