@@ -32,9 +32,16 @@ examples:
 """
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose help is plain text, though docstrings that it shows mark code by backticks."""
+
+    def format_help(self) -> str:
+        return super().format_help().replace("`", "")
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="boostlist",
         description="Listwise ranking objectives for LightGBM and XGBoost, compared with linear and kernel rankers.",
         epilog=EXAMPLES,

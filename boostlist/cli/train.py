@@ -52,7 +52,9 @@ def add_parser(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("data", help="training data: a file, or - for standard input")
-    parser.add_argument("-m", "--model", default="lightgbm:cs_listmle", help="FAMILY:LOSS?NAME=VALUE&... (%(default)s)")
+    parser.add_argument(
+        "-m", "--model", default="lightgbm:pairwise_logistic", help="FAMILY:LOSS?NAME=VALUE&... (%(default)s)"
+    )
     parser.add_argument("-o", "--out", required=True, help="file to save the model in, or - for standard output")
     parser.add_argument(
         "--vali",

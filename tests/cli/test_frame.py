@@ -23,6 +23,7 @@ def test_help_has_examples(arguments, capsys):
     found = capsys.readouterr().out
     assert "examples:" in found
     assert f"boostlist {' '.join(arguments)}" in found
+    assert "`" not in found
 
 
 @pytest.mark.parametrize("name", NAMES)

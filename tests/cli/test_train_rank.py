@@ -147,6 +147,14 @@ def test_compilation_is_told_once(files, tmp_path, capsys, monkeypatch):
         assert capsys.readouterr().err.count("compiling loops (first run only) ...\n") == told
 
 
+def test_without_a_name_the_model_is_that_of_tree_ranker(letor, tmp_path):
+    path, data = letor
+    assert main(["train", str(path), "-o", str(tmp_path / "model.txt")]) == 0
+    trained = boostlist.load(tmp_path / "model.txt").predict(data.X)
+    ours = boostlist.TreeRanker(random_state=0).fit(data.X, data.y, data.qid).predict(data.X)
+    np.testing.assert_array_equal(trained, ours)
+
+
 def test_options_reach_loss_and_estimator(files, tmp_path):
     out = tmp_path / "model.npz"
     assert main(["train", files[0], "-m", "linear:cs_rglist?pcf=2&C=0.5", "-o", str(out), "-q"]) == 0
