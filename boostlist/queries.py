@@ -109,8 +109,10 @@ class Queries:
         (main, named), sizes = _vectors(labels), whole_numbers(sizes, "sizes")
         bad = np.flatnonzero(sizes < 1)
         if bad.size:
-            q = bad[0]
-            raise ValueError(f"sizes[{q}] is {sizes[q]}: a query has at least one document; drop queries without any")
+            q, remedy = bad[0], "drop queries without any"
+            if len(sizes) == len(main):
+                remedy = "one id for each row, as this may be, is qid, or goes to Queries.from_qid"
+            raise ValueError(f"sizes[{q}] is {sizes[q]}: a query has at least one document; {remedy}")
         if sizes.sum() != len(main):
             raise ValueError(
                 f"sizes sum to {sizes.sum():,} but there are {len(main):,} labels; sizes, or group, hold the number of "

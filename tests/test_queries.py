@@ -94,3 +94,10 @@ def test_levels_sort_and_group_by_grade(lists):
     for q, y in enumerate(lists):
         a, b = queries.start[q], queries.start[q + 1]
         assert list(untied.order[a:b][::-1]) == sorted(range(len(y)), key=lambda i: (-y[i], i))
+
+
+def test_ids_in_the_place_of_sizes_are_told_from_empty_queries():
+    with pytest.raises(ValueError, match=r"sizes\[0\] is 0: .* is qid"):
+        Queries.from_sizes([1, 0, 2, 0], [0, 0, 1, 1])
+    with pytest.raises(ValueError, match=r"sizes\[1\] is 0: .* drop queries without any"):
+        Queries.from_sizes([1, 0, 2, 0], [3, 0, 1])
