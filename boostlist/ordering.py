@@ -10,8 +10,8 @@ from boostlist._typing import FloatArray, IntArray
 from boostlist.parallel import inlined, inner, longest
 from boostlist.sorting import SortSpace, sort, sort_space
 
-# Up to this many documents, comparing each with each beats a sort: the loop has no branches and is vectorised.
-_COUNT = 400
+COUNT = 400
+"""Up to this many documents, comparing each with each beats a sort: the loop has no branches and is vectorised."""
 
 
 class Room(NamedTuple):
@@ -34,17 +34,20 @@ def room(queries, start):  # type: ignore[no-untyped-def]
 
 
 @inner
-def rank(f, k, room):  # type: ignore[no-untyped-def]
-    """Write the first k documents of a query to ``room.order``, and return their number."""
+def rank(f, k, room, long):  # type: ignore[no-untyped-def]
+    """Write the first k documents of a query to ``room.order``, and return their number.
+
+    long is None where no list has more than `COUNT` documents, else True: then sorting is compiled too.
+    """
     order, candidate, place, score, descending, space = room
     m = min(k, len(f))
     c = _select(f, m, candidate, score)
-    if c <= _COUNT:
+    if c <= COUNT:
         _count_better(score[:c], place)
         for i in range(c):
             if place[i] < m:
                 order[place[i]] = candidate[i]
-    else:
+    elif long is not None:
         for i in range(c):
             descending[i] = -score[i]
         sort(descending, 0, c, score, place, space)

@@ -38,7 +38,7 @@ from boostlist.losses.base import VALUE, Traits
 from boostlist.losses.compiled import CompiledLoss
 from boostlist.losses.ratios import exponentials, ratios
 from boostlist.losses.weights import Grades, check_grades, discount_sums, label_set
-from boostlist.ordering import rank, room
+from boostlist.ordering import COUNT, rank, room
 from boostlist.parallel import compiled, inner, longest, vectorized
 
 if TYPE_CHECKING:
@@ -165,17 +165,18 @@ def _swap_value_row(x, z, v, xs, zs, us):  # type: ignore[no-untyped-def]
 
 
 class Tables(NamedTuple):
-    """The metric's number, the ranks to look at and their discounts, and z by document."""
+    """The metric's number, the ranks to look at and their discounts, z by document, and `long` of `ordering.rank`."""
 
     metric: int
     k: int
     discount: FloatArray
     z: FloatArray
+    long: bool | None
 
 
 @compiled
 def _lambda(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
-    metric, k, discount, z = tables
+    metric, k, discount, z, long = tables
     space = room(lists.query, lists.start)
     order = space.order
     longest_list = longest(lists.query, lists.start)
@@ -187,7 +188,7 @@ def _lambda(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
         rows, weight = slice(lists.start[q], lists.start[q + 1]), lists.weight[q]
         gradient, diag = out.gradient[rows], out.diag[rows]
         n = gradient.size
-        m = rank(f[rows], k, space)
+        m = rank(f[rows], k, space, long)
         _arrange(f[rows], z[rows], m, order, listed, x, gain)
         near = exponentials(x[:n], E)
         for t in range(n):
@@ -283,4 +284,5 @@ class LambdaLoss(CompiledLoss):
         longest_list = int(queries.sizes.max(initial=0))
         k = longest_list if self.k is None else min(self.k, longest_list)
         z = swap_gains(self.metric, queries, k=self.k, gain=self.gain, grades=self.grades, threshold=self.threshold)
-        return Tables(("ndcg", "map", "mrr", "err").index(self.metric), k, 1 / np.log2(np.arange(2.0, k + 2)), z)
+        long = True if longest_list > COUNT else None
+        return Tables(("ndcg", "map", "mrr", "err").index(self.metric), k, 1 / np.log2(np.arange(2.0, k + 2)), z, long)

@@ -77,7 +77,7 @@ def _first(partly, wait, m, ascending, space):  # type: ignore[no-untyped-def]
         if 2 * m < n:
             for i in range(n):
                 ascending[i] = -wait[i]
-            rank(ascending[:n], m, space)
+            rank(ascending[:n], m, space, True)
             return
     sort(wait, 0, n, ascending, space.order, space.space)
 

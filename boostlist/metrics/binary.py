@@ -173,7 +173,7 @@ def _average_precision(lo, hi, start, f, relevant, k, average, out):  # type: ig
     for q in range(lo, hi):
         a, b = start[q], start[q + 1]
         rel = relevant[a:b]
-        m = rank(f[a:b], k, space)
+        m = rank(f[a:b], k, space, True)
         total, hits, r = 0.0, 0.0, 0
         while r < m:
             size, n_rel = tie(f[a:b], rel, order, m, r) if average else (1, rel[order[r]])

@@ -62,7 +62,7 @@ def _concordance(lo, hi, start, f, order, level, document, out):  # type: ignore
     for q in range(lo, hi):
         a = start[q]
         distinct = 0
-        for r in range(rank(f[a : start[q + 1]], start[q + 1] - a, space)):
+        for r in range(rank(f[a : start[q + 1]], start[q + 1] - a, space, True)):
             if r == 0 or f[a + by_score[r]] != f[a + by_score[r - 1]]:
                 distinct += 1
             place[by_score[r]] = distinct
@@ -132,7 +132,7 @@ def _rank_product(lo, hi, start, f, label_rank, out):  # type: ignore[no-untyped
     by_score = space.order
     for q in range(lo, hi):
         a, b = start[q], start[q + 1]
-        n = rank(f[a:b], b - a, space)
+        n = rank(f[a:b], b - a, space, True)
         product, squares, r = 0.0, 0.0, 0
         while r < n:
             end, total = r, 0.0

@@ -271,7 +271,7 @@ def _err(lo, hi, start, f, R, k, out):  # type: ignore[no-untyped-def]
     for q in range(lo, hi):
         a, b = start[q], start[q + 1]
         err, going_on = 0.0, 1.0
-        for r in range(rank(f[a:b], k, space)):
+        for r in range(rank(f[a:b], k, space, True)):
             R_r = R[a + order[r]]
             err += going_on * R_r / (r + 1)
             going_on *= 1 - R_r

@@ -136,7 +136,7 @@ def tie(f, gain, order, m, r):  # type: ignore[no-untyped-def]
 def ranked_gains(f, gain, k, average, room):  # type: ignore[no-untyped-def]
     """Return the (expected) gain of each of the first k ranks, in ``room.gain``."""
     order, ranked = room.order, room.gain
-    m = rank(f, k, room)
+    m = rank(f, k, room, True)
     r = 0
     while r < m:
         size, total = tie(f, gain, order, m, r) if average else (1, gain[order[r]])
