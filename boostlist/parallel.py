@@ -69,9 +69,9 @@ def compiled(function: Callable[..., Any], fastmath: frozenset[str] = frozenset(
     return _compiled(function, fastmath=set(fastmath) or False)
 
 
-def inner(function: Callable[..., Any], fastmath: frozenset[str] = frozenset()) -> Callable[..., Any]:
+def inner(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function for others that are compiled: without what unpacks Python's arguments, a tenth of the work."""
-    return Inner(_compiled(function, fastmath=set(fastmath) or False, no_cpython_wrapper=True))
+    return Inner(_compiled(function, no_cpython_wrapper=True))
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
