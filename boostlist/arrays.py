@@ -1,4 +1,4 @@
-"""Arrays as loops want them: checked vectors of float64, and views that no one can write to."""
+"""Arrays as loops want them: checked vectors of float64, views that no one can write to, memory that serves again."""
 
 from __future__ import annotations
 
@@ -17,6 +17,36 @@ def frozen(array: AnyArray) -> Any:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+class Room:
+    """Arrays of one length and type whose memory serves again once nobody holds them any more.
+
+    An array that is made anew in every call costs a fault for each of its pages, where the allocator gives them back.
+    """
+
+    def __init__(self, length: int, dtype: Any = np.float64) -> None:
+        self._length, self._dtype = length, dtype
+        self._spare: list[AnyArray] = []
+
+    def empty(self) -> Any:
+        """Return an array that holds anything."""
+        try:
+            memory = self._spare.pop()
+        except IndexError:
+            memory = np.empty(self._length, self._dtype)
+        return np.asarray(_Lease(memory, self._spare))
+
+
+class _Lease:
+    """The base of an array and of its views, which hands back their memory when the last of them goes."""
+
+    def __init__(self, memory: AnyArray, spare: list[AnyArray]) -> None:
+        self.__array_interface__ = memory.__array_interface__
+        self._memory, self._spare = memory, spare
+
+    def __del__(self) -> None:
+        self._spare.append(self._memory)
 
 
 def vector(values: ArrayLike, what: str) -> FloatArray:

@@ -11,6 +11,7 @@ it at once, and it does not survive a fork.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import warnings
 from collections import deque
@@ -169,9 +170,18 @@ def at_most(n: int | None) -> Iterator[None]:
 
 
 def get_threads() -> int:
-    """Return the number of threads that losses and metrics use."""
-    most = _most.get()
-    return _all_threads() if most is None else min(most, _all_threads())
+    """Return the number of threads that losses and metrics use; in a task of a Dask worker, no more than that has."""
+    bounds = (_all_threads(), _most.get(), _threads_of_worker())
+    return min(n for n in bounds if n is not None)
+
+
+def _threads_of_worker() -> int | None:
+    """Return the threads of the Dask worker that this thread works for, None if there is none."""
+    dask = sys.modules.get("distributed")
+    try:
+        return None if dask is None else int(dask.get_worker().state.nthreads)
+    except ValueError:
+        return None
 
 
 def _all_threads() -> int:

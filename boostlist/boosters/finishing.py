@@ -15,6 +15,7 @@ from boostlist.parallel import compiled, over_queries, vectorized
 
 if TYPE_CHECKING:
     from boostlist._typing import AnyArray, FloatArray, IntArray
+    from boostlist.arrays import Room
 
 _BLOCK = 4_096
 
@@ -72,6 +73,7 @@ def finished(
     scale: float,
     bend: float,
     counted: int,
+    room: Room,
 ) -> tuple[AnyArray, AnyArray]:
     """Return gradient and Hessian diagonal in float32.
 
@@ -87,8 +89,10 @@ def finished(
         Factors on gradient and diagonal.
     counted
         Number of documents that the mean is over; the others have a weight of 0.
+    room
+        Where there is room for the results.
     """
-    gradient, hessian = np.empty(g.size, np.float32), np.empty(g.size, np.float32)
+    gradient, hessian = room.empty(), room.empty()
     start = _blocks(g.size)
     total, lowest = np.zeros((2, len(start) - 1))
     read = (frozen(array) for array in (g, h, least, weight))  # of one type, so that one loop is compiled

@@ -45,12 +45,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from boostlist._typing import AnyArray, FloatArray
+from boostlist.arrays import Room
 from boostlist.boosters.binding import Call, bound_once, is_instance, read_call
 from boostlist.boosters.finishing import add_term, finished
 from boostlist.boosters.lists import NO_WEIGHT, Lists
@@ -188,6 +189,14 @@ class BoundObjective:
     document_weight: FloatArray | None
     counted: NDArray[np.bool_] | None
 
+    @cached_property
+    def _sums(self) -> Room:
+        return Room(self.bound.queries.n_documents)
+
+    @cached_property
+    def _results(self) -> Room:
+        return Room(self.bound.queries.n_documents, np.float32)
+
     def __call__(self, scores: AnyArray) -> tuple[AnyArray, AnyArray]:
         """Return gradient and Hessian diagonal in float32."""
         f = self.bound.queries.scores(scores)
@@ -196,7 +205,7 @@ class BoundObjective:
         counted = f.size if self.counted is None else int(np.count_nonzero(self.counted))
         scale = float(self.objective.scale)
         g, h, least = self._with_unit_hessian(f) if unit else self._bounded(f)
-        gradient, hessian = finished(g, h, least, weight, scale, 1.0 if unit else scale, counted)
+        gradient, hessian = finished(g, h, least, weight, scale, 1.0 if unit else scale, counted, self._results)
         for kept in (self.counted, self._sample(f)):
             if kept is not None:
                 gradient *= kept
@@ -207,7 +216,9 @@ class BoundObjective:
         """Return gradient, diagonal, and what this is at least; in a sum each term's diagonal is at least its own."""
         if len(self.least) == 1 and self.bound.terms[0][0] == 1:
             return *self.bound.gradient_hessian(f), self.least[0]
-        gradient, diag = np.zeros_like(f), np.zeros_like(f)
+        gradient, diag = self._sums.empty(), self._sums.empty()
+        for total in (gradient, diag):
+            total.fill(0.0)
         for (factor, term), least in zip(self.bound.terms, self.least, strict=True):
             add_term(*term.gradient_hessian(f), least, factor, gradient, diag)
         return gradient, diag, np.zeros(1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from boostlist.arrays import frozen
+from boostlist.arrays import Room, frozen
 from boostlist.losses.base import BoundLoss, Curvature, Loss, Traits
 from boostlist.losses.long_lists import Part
 from boostlist.parallel import get_threads, over_queries
@@ -151,6 +151,7 @@ class _BoundLoops(BoundLoss):
         active = np.flatnonzero(~idle)
         self._active = Lists(frozen(active), queries.start, queries.weight)
         self._active_rows = self._rows(active)
+        self._room = Room(queries.n_documents)
         self._idle_rows = np.flatnonzero(np.repeat(idle, queries.sizes))
         long = active[queries.sizes[active] >= LONG]
         self._long_loops = loss.long_loops(queries, self._tables) if long.size else None
@@ -193,7 +194,7 @@ class _BoundLoops(BoundLoss):
             self._over(query, loop, *args, self._tables)
 
     def evaluate(self, f: FloatArray, need: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        out = Outputs(np.zeros(self.queries.n_queries), np.empty_like(f), np.empty_like(f))
+        out = Outputs(np.zeros(self.queries.n_queries), self._room.empty(), self._room.empty())
         out.gradient[self._idle_rows] = out.diag[self._idle_rows] = 0.0
         self._over_active(self.loss.loop, self._long_loops and self._long_loops.loop, frozen(f), need, out)
         return out
