@@ -6,7 +6,7 @@ Others are turned into it, column by column; columns of pandas that are so alrea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +49,18 @@ def columns_of(labels: Any) -> dict[str, Any] | None:
         return {str(name): column for name, column in labels.items()}
     frame = as_frame(labels)
     return None if frame is None else {str(name): frame.get_column(name).to_numpy() for name in frame.columns}
+
+
+def numeric_columns(X: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield name, or number, and values of each numeric column of a data frame or an array; nothing of all else."""
+    frame = as_frame(X)
+    if frame is not None:
+        for name in frame.columns:
+            column = frame.get_column(name)
+            if column.dtype.is_numeric():
+                yield name, column
+    elif isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf":
+        yield from enumerate(X.T)
 
 
 def without_qid(X: Any) -> Any:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from boostlist._typing import AnyArray, FloatArray, IntArray
 from boostlist.calibration import METHODS, Isotonic, Logistic, Method
 from boostlist.checks import check_choice, check_weight, warn
-from boostlist.frames import QID, columns_of, qid_column, refuse_categories, without_qid
+from boostlist.frames import QID, columns_of, numeric_columns, qid_column, refuse_categories, without_qid
 from boostlist.queries import Queries, query_boundaries
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from boostlist.losses import Loss
     from boostlist.queries import Labels
+
+_MANY = 50  # rows in which a feature does not equal the label by chance
 
 
 class RankingEstimator(BaseEstimator):  # type: ignore[misc]
@@ -225,6 +227,8 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"{name}: X has {rows:,} rows but y has {queries.n_documents:,}")
         if not rows:
             raise ValueError(f"{name}: there are no rows")
+        if method == "fit":
+            _warn_of_label(X, queries.labels)
         return queries
 
     def _checked_features(self, X: Any, missing: Literal["refuse", "keep"], reset: bool) -> Any:
@@ -294,6 +298,16 @@ def warn_without_order(loss: Loss, queries: Queries) -> None:
     graded = (queries.labelled(label) for label in loss.by_label())
     if loss.traits.shift_invariant and not any(each.ordered.any() for each in graded):
         warn("no query has documents of different grades, so there is no order to learn: all scores come out equal")
+
+
+def _warn_of_label(X: Any, labels: FloatArray) -> None:
+    """Warn if a feature is the label, left among them by mistake: a model would look at nothing else."""
+    if len(labels) < _MANY or (labels == labels[0]).all():
+        return
+    for name, column in numeric_columns(X):
+        if np.array_equal(column[:_MANY], labels[:_MANY]) and np.array_equal(column, labels):
+            warn(f"feature {name!r} is the label itself, in every row; leave it out of X: no model needs another")
+            return
 
 
 def query_weights(weight: FloatArray, queries: Queries, who: str) -> FloatArray:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from boostlist.checks import did_you_mean
+from boostlist.checks import concerning, did_you_mean
 from boostlist.cli._usage import UsageError
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ def read_data(
     comments: bool = False,
     n_features: int | None = None,
     labelled: bool = True,
+    judged: bool = False,
     by_row: bool = False,
 ) -> RankingData:
     """Read ranking data.
@@ -94,12 +95,24 @@ def read_data(
         Number of features that LETOR text has: a line need not mention the last ones.
     labelled
         Whether CSV and Parquet must have labels; without them all are 0.
+    judged
+        Whether every document must have a label, and none below 0: what losses and metrics take.
     by_row
         Whether rows are known by their place in the file, which must then have the documents of a query together.
     """
+    check_input(path)
+    data = _read(path, arguments, comments, n_features, labelled, by_row)
+    if judged:
+        with concerning(_name(path)):
+            _ = data.queries
+    return data
+
+
+def _read(
+    path: str, arguments: argparse.Namespace, comments: bool, n_features: int | None, labelled: bool, by_row: bool
+) -> RankingData:
     from boostlist.datasets import RankingData, load_letor
 
-    check_input(path)
     if by_row and arguments.sort:
         raise UsageError(f"--sort would change the order of the rows, which scores go by; {_SORT_FIRST}")
     kind = arguments.format or format_of(path)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boostlist.cli._io import add_reading_options, format_of, jobs, names, read_data, seed
-from boostlist.cli._usage import checking_arguments
+from boostlist.cli._usage import UsageError, checking_arguments
 
 if TYPE_CHECKING:
     from boostlist.evaluation.plan import Plan
@@ -89,9 +89,10 @@ def run(arguments: argparse.Namespace) -> int:
     from boostlist.evaluation.storage import Store
 
     require_libraries()
+    data = _data(arguments)
     with checking_arguments():
         processes = count_jobs(arguments.jobs)
-        plan = plan_of(arguments)
+        plan = plan_of(arguments, data)
         store = Store(arguments.out or f"compare-{plan.source.name}", plan.identity, arguments.fresh)
     for note in plan.notes:
         print(f"boostlist: {note}", file=sys.stderr)
@@ -118,12 +119,12 @@ def _report_first() -> None:
     print("boostlist: writing the report first; Ctrl-C again ends without it", file=sys.stderr)
 
 
-def plan_of(arguments: argparse.Namespace) -> Plan:
+def plan_of(arguments: argparse.Namespace, data: Any) -> Plan:
     """Turn the arguments into a plan; whatever is wrong with them is found here, before anything is trained."""
     from boostlist.evaluation.comparison import make_plan
 
     return make_plan(
-        _data(arguments),
+        data,
         names(arguments.models),
         baseline=arguments.baseline,
         folds=_fold_numbers(arguments.folds),
@@ -146,10 +147,10 @@ def _data(arguments: argparse.Namespace) -> Any:
     asked = [name for name in ("format", "drop", "categorical", "zero_based", "sort") if getattr(arguments, name)]
     if path is None or Path(path).is_dir() or not Path(path).exists():
         if asked:
-            raise ValueError(f"--{asked[0].replace('_', '-')} is for one file, not for the folds of a folder")
+            raise UsageError(f"--{asked[0].replace('_', '-')} is for one file, not for the folds of a folder")
         return path
     if asked or format_of(path) != "letor":
-        data = read_data(path, arguments, comments="run:" in arguments.models)
+        data = read_data(path, arguments, comments="run:" in arguments.models, judged=True)
         return Named(data, Path(path).name.split(".")[0])
     return path
 

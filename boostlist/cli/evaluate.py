@@ -114,11 +114,11 @@ def run(arguments: argparse.Namespace) -> int:
     with checking_arguments():
         metrics = get_metrics(arguments.metrics, arguments.conventions, options)
     if arguments.model is None:
-        data = read_data(arguments.data, arguments, by_row=True)
+        data = read_data(arguments.data, arguments, judged=True, by_row=True)
         scores = read_scores(arguments.scores, data.n_documents)
     else:
         model = load_model(arguments.model)
-        data = read_data(arguments.data, arguments, n_features=model.n_features_in_)
+        data = read_data(arguments.data, arguments, n_features=model.n_features_in_, judged=True)
         scores = model.predict(features(data, arguments.data, getattr(model, "feature_names_in_", None)))
     values = {metric.name: metric.per_query(scores, data.queries) for metric in metrics}
     if arguments.per_query:

@@ -81,10 +81,10 @@ def run(arguments: argparse.Namespace) -> int:
         metric = metrics.get(arguments.metric)
     _check_target(arguments.out, model.family)
     setting = model.estimator_options()
-    train = read_data(arguments.data, arguments)
+    train = read_data(arguments.data, arguments, judged=True)
     vali = None
     if arguments.vali is not None:
-        vali = read_data(arguments.vali, arguments, n_features=train.n_features)
+        vali = read_data(arguments.vali, arguments, n_features=train.n_features, judged=True)
         seen = features(vali, arguments.vali, train.feature_names)
     if model.stops:
         setting.setdefault("n_jobs", arguments.jobs)

@@ -155,7 +155,7 @@ def _renumber(slot, lo, hi, box):  # type: ignore[no-untyped-def]
         box[i] = slot[box[i]]
 
 
-@inner
+@inlined
 def lay_out(x, half, box, t):  # type: ignore[no-untyped-def]
     """Give each score its box and its place t in it, and return the numbers of the occupied boxes, ascending.
 
@@ -209,7 +209,7 @@ def evaluate(box, t, coefficients, scale, lo, hi, out):  # type: ignore[no-untyp
             out[i, f] += scale[i] * (even + t[i] * odd)
 
 
-@vectorized
+@inlined
 def _translate_box(a, number, moments, matrix, first, reach, left, right, coefficients):  # type: ignore[no-untyped-def]
     """Fill the coefficients of box a from the moments of the boxes left <= b < right."""
     p = moments.shape[1]
@@ -227,7 +227,7 @@ def _translate_box(a, number, moments, matrix, first, reach, left, right, coeffi
                     row[k] += (M0[k] * s0 + M1[k] * s1) + (M2[k] * s2 + M3[k] * s3)
 
 
-@compiled
+@vectorized
 def translate(number, wanted, moments, profile, first, coefficients):  # type: ignore[no-untyped-def]
     """Fill coefficients[f, a] for the wanted boxes a: those of the sums over all moments of the functions first + f."""
     boxes, half, reach, tail = number.size, profile.half, profile.reach, profile.tail
@@ -300,24 +300,24 @@ def _lay_out_lists(x, pair, functions, rounds, profile, layout):  # type: ignore
         begin, end = layout.rows[r, 0], layout.rows[r, 1]
         n = end - begin
         number = lay_out(x[begin:end], profile.half, layout.box[begin:end], layout.t[begin:end])
-        if pair * n * n >= sum_time(n, number.size, profile.reach, functions, rounds):
+        if pair * n * n >= sum_time(n, number.size, profile.reach, functions, rounds[r]):
             layout.boxes[r] = number.size
             for b in range(number.size):
                 layout.number[begin + b] = number[b]
 
 
 def lay_out_lists(
-    rows: IntArray, x: FloatArray, pair: float, functions: int, profile: Profile, rounds: int = 1
+    rows: IntArray, x: FloatArray, pair: float, functions: int, profile: Profile, rounds: int | IntArray = 1
 ) -> Layout:
     """Return where the scores of lists lie, each with the documents ``rows[r, 0] <= i < rows[r, 1]``.
 
     Left out is each list for which a double loop is cheaper, in which n^2 pairs take `pair` ns each, than sums of so
-    many functions, moments being translated so many rounds.
+    many functions, moments being translated so many rounds, by list or for all.
     """
     box, number = np.empty((2, x.size), np.int64)
     layout = Layout(rows, box, np.empty(x.size), number, np.zeros(len(rows), np.int64), np.ones(x.size))
     if not _lay_out_wide(x, profile.half, layout):
-        _lay_out_lists(x, pair, functions, rounds, profile, layout)
+        _lay_out_lists(x, pair, functions, np.full(len(rows), rounds), profile, layout)
     return layout
 
 
@@ -351,14 +351,31 @@ def list_sums(
 
     Of list r these are ``targets[r, 0] <= i < targets[r, 1]`` and ``sources[r, 0] <= j < sources[r, 1]``.
     """
+    mixed_sums(layout, sources[:, None], w, targets[:, None], np.ones((len(sources), 1, 1)), profile, first, out)
+
+
+def mixed_sums(
+    layout: Layout,
+    sources: IntArray,
+    w: FloatArray,
+    targets: IntArray,
+    mix: FloatArray,
+    profile: Profile,
+    first: int,
+    out: FloatArray,
+) -> None:
+    """Add sum_s mix[r, k, s] sum_j w_j K_{first + f}(x_i - x_j) to out[i, f], for each list r and each of its ranges k.
+
+    They are ``targets[r, k, 0] <= i < targets[r, k, 1]`` and ``sources[r, s, 0] <= j < sources[r, s, 1]``.
+    """
     if layout.wide:
-        moments = wide_moments(layout, w, sources, profile)
-        wide_evaluate(layout, moments, targets, profile, first, out)
+        moments = np.tensordot(mix[0], _wide_moments(layout, w, sources[0], profile), 1)
+        _wide_evaluate(layout, moments, targets[0], profile, first, out)
     else:
-        _list_sums(layout, sources, w, targets, profile, first, out)
+        _mixed_sums(layout, sources, w, targets, mix, profile, first, out)
 
 
-def wide_moments(layout: Layout, w: FloatArray, ranges: IntArray, profile: Profile) -> FloatArray:
+def _wide_moments(layout: Layout, w: FloatArray, ranges: IntArray, profile: Profile) -> FloatArray:
     """Return the moments of each of some ranges of the documents of one wide list."""
     cut = blocks(ranges)
     parts = np.zeros((len(cut), layout.boxes[0], profile.matrix.shape[2]))
@@ -369,7 +386,7 @@ def wide_moments(layout: Layout, w: FloatArray, ranges: IntArray, profile: Profi
     return moments
 
 
-def wide_evaluate(
+def _wide_evaluate(
     layout: Layout, moments: FloatArray, ranges: IntArray, profile: Profile, first: int, out: FloatArray
 ) -> None:
     """Add the sums over moments, one set of them for each range of the documents of one wide list, to its documents."""
@@ -382,20 +399,32 @@ def wide_evaluate(
 
 
 @compiled
-def _list_sums(layout, sources, w, targets, profile, first, out):  # type: ignore[no-untyped-def]
+def _mixed_sums(layout, sources, w, targets, mix, profile, first, out):  # type: ignore[no-untyped-def]
     box, p = layout.box, profile.matrix.shape[2]
     for r in range(layout.boxes.size):
-        boxes, begin, lo, hi = layout.boxes[r], layout.rows[r, 0], targets[r, 0], targets[r, 1]
-        if boxes == 0 or lo == hi or sources[r, 0] == sources[r, 1]:
+        boxes, begin = layout.boxes[r], layout.rows[r, 0]
+        if boxes == 0:
             continue
         number = layout.number[begin : begin + boxes]
-        moments, coefficients = np.zeros((boxes, p)), np.empty((out.shape[1], boxes, p))
-        add_moments(box, layout.t, w, sources[r, 0], sources[r, 1], moments)
-        wanted = np.zeros(boxes, np.bool_)
-        for i in range(lo, hi):
-            wanted[box[i]] = True
-        translate(number, wanted, moments, profile, first, coefficients)
-        evaluate(box, layout.t, coefficients, layout.one, lo, hi, out)
+        moments, mixed = np.zeros((sources.shape[1], boxes * p)), np.empty(boxes * p)
+        coefficients, wanted = np.empty((out.shape[1], boxes, p)), np.empty(boxes, np.bool_)
+        for s in range(sources.shape[1]):
+            add_moments(box, layout.t, w, sources[r, s, 0], sources[r, s, 1], moments[s].reshape(boxes, p))
+        for k in range(targets.shape[1]):
+            lo, hi = targets[r, k, 0], targets[r, k, 1]
+            if lo == hi:
+                continue
+            for m in range(boxes * p):
+                mixed[m] = 0.0
+            for s in range(sources.shape[1]):
+                for m in range(boxes * p):
+                    mixed[m] += mix[r, k, s] * moments[s, m]
+            for b in range(boxes):
+                wanted[b] = False
+            for i in range(lo, hi):
+                wanted[box[i]] = True
+            translate(number, wanted, mixed.reshape(boxes, p), profile, first, coefficients)
+            evaluate(box, layout.t, coefficients, layout.one, lo, hi, out)
 
 
 @inlined

@@ -2,15 +2,16 @@ r"""Sums over all pairs of different grade, by `difference_sums`: in O(n), or O(
 
     S_i = sum_{j: y_j != y_i} V_ij w_j K(x_i - x_j),   V_ij = (alpha + |A_i - A_j|)(beta + |B_i - B_j|)
 
-The documents, in ascending order of grade, are cut into bunches of whole grades. On the way up from bunch to bunch, and
-once more on the way down, the boxes keep the moments of all documents passed, about the last grade that was passed as
-in `pairwise_loops`: M00, M10, M01 and M11, of the weights w_j, (alpha + |A - A_j|) w_j, (beta + |B - B_j|) w_j and
+Few grades have moments each, and a document meets those of all others, times their V. Where there are many, documents
+in ascending order of grade are cut into bunches of whole grades. On the way up from bunch to bunch, and once more on
+the way down, the boxes keep the moments of all documents passed, about the last grade that was passed as in
+`pairwise_loops`: M00, M10, M01 and M11, of the weights w_j, (alpha + |A - A_j|) w_j, (beta + |B - B_j|) w_j and
 V_j w_j. For a document whose A and B lie dA and dB beyond,
 
     V_ij = M11 + dA M01 + dB M10 + dA dB M00   in terms of what they sum
 
-A bunch of several grades is then a list of its own: divide and conquer over the order of grades. Few grades are
-bunches of their own, dA = dB = 0, and M11 is all that is translated; bunches of a few documents have a double loop.
+A bunch of several grades is then a list of its own, with grades or bunches in its turn: divide and conquer over the
+order of grades. Bunches of a few documents have a double loop.
 """
 
 from __future__ import annotations
@@ -25,14 +26,12 @@ from boostlist.losses.difference_sums import (
     VALUES,
     add_moments,
     evaluate,
-    is_wide,
     lay_out,
     lay_out_lists,
+    mixed_sums,
     sum_time,
     translate,
     translation_time,
-    wide_evaluate,
-    wide_moments,
 )
 from boostlist.losses.ratios import exponentials, ratios
 from boostlist.losses.shared_loops import spread_by_grade
@@ -42,10 +41,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boostlist._typing import FloatArray, IntArray
-    from boostlist.losses.difference_sums import Layout, Profile
+    from boostlist.losses.difference_sums import Profile
     from boostlist.losses.weights import Factors
 
-# Up to so many grades are bunches of their own; more make bunches of no less than so many parts of the documents.
+# Up to so many grades are few; more make bunches of no less than so many parts of the documents.
 _BUNCHES = 32
 # Times in ns, about, of one of n^2 pairs in `_directly`, without E and with it.
 _PAIR, _PAIR_WITH_VALUE = 0.5, 5.0
@@ -54,7 +53,7 @@ _PAIR, _PAIR_WITH_VALUE = 0.5, 5.0
 @compiled
 def _cut(bounds, low, high, small):  # type: ignore[no-untyped-def]
     """Return where to cut the grades low:high into bunches, ends included; small ones have `small` documents."""
-    size = 0 if high - low <= _BUNCHES else max(small, (bounds[high] - bounds[low]) // _BUNCHES)
+    size = max(small, (bounds[high] - bounds[low]) // _BUNCHES)
     cuts, used = np.empty(high - low + 1, np.int64), 1
     cuts[0] = low
     for g in range(low + 1, high):
@@ -201,17 +200,15 @@ def _directly(ranges, x, w, bounds, V, c, first, below, above):  # type: ignore[
 
 
 @inlined
-def _plan(n, boxes, grades, profile, first):  # type: ignore[no-untyped-def]
+def _plan(n, boxes, profile, first):  # type: ignore[no-untyped-def]
     """Return the documents of a small bunch, and what sums over bunches take, in ns.
 
     Small bunches of m documents take m^2 for the pairs within, and T for translations: m = sqrt(T).
     """
-    few = grades <= _BUNCHES
-    functions = (CURVATURES + 1 - first) * (1 if few else 2)
+    functions = 2 * (CURVATURES + 1 - first)
     pair = _PAIR_WITH_VALUE if first == VALUES else _PAIR
     small = 1 + int(np.sqrt(2 * translation_time(boxes, boxes, profile.reach, functions) / pair))
-    rounds = grades if few else n / small
-    return small, 2 * sum_time(n, boxes, profile.reach, functions, rounds) + (0 if few else pair * small * n)
+    return small, 2 * sum_time(n, boxes, profile.reach, functions, n / small) + pair * small * n
 
 
 @compiled
@@ -231,7 +228,7 @@ def _over_bunches(ranges, pair, x, w, bounds, V, profile, first, below, above, l
         begin, end = bounds[low], bounds[high]
         n = end - begin
         number = lay_out(x[begin:end], profile.half, box, t)
-        small, time = _plan(n, number.size, high - low, profile, first)
+        small, time = _plan(n, number.size, profile, first)
         if pair * n * n < time:
             continue
         done[r] = True
@@ -250,7 +247,9 @@ def _over_bunches(ranges, pair, x, w, bounds, V, profile, first, below, above, l
 
 
 def _over_grades(
-    layout: Layout,
+    ranges: IntArray,
+    pair: float,
+    x: FloatArray,
     w: FloatArray,
     bounds: IntArray,
     V: Factors,
@@ -258,22 +257,20 @@ def _over_grades(
     first: int,
     below: FloatArray,
     above: FloatArray,
-) -> None:
-    """Add the sums over pairs of different grade of one wide list of few grades, on all threads."""
-    ranges = np.stack((bounds[:-1], bounds[1:]), axis=1)
-    own = wide_moments(layout, w, ranges, profile)
-    totals = np.zeros((2, *own.shape))
-    for total, grades in zip(totals, (range(len(own)), range(len(own) - 1, -1, -1)), strict=True):
-        m, passed = np.zeros((4, *own.shape[1:])), grades[0]
-        for g in grades:
-            _step(m, abs(V.A[g] - V.A[passed]), abs(V.B[g] - V.B[passed]))
-            total[g] = m[3]
-            _absorb(m, V.alpha, V.beta, own[g].copy())
-            passed = g
-    if below is above:
-        totals = totals.sum(axis=0, keepdims=True)
-    for total, out in zip(totals, (below, above), strict=False):
-        wide_evaluate(layout, total, ranges, profile, first, out)
+) -> NDArray[np.bool_]:
+    """Do what `graded_sums` does for lists of few grades: each grade has a mix of the moments of the others."""
+    number = ranges[:, 1] - ranges[:, 0]
+    k = np.arange(number.max())
+    grade = np.minimum(ranges[:, :1] + k, ranges[:, 1:] - 1)
+    ends = np.where(k < number[:, None], bounds[grade + 1], bounds[grade])  # no documents where a list has fewer grades
+    rows = np.stack((bounds[grade], ends), axis=2)
+    A, B = V.A[grade], V.B[grade]
+    mix = (V.alpha + np.abs(A[:, :, None] - A[:, None])) * (V.beta + np.abs(B[:, :, None] - B[:, None]))
+    layout = lay_out_lists(bounds[ranges], x, pair, below.shape[1], profile, number)
+    lower, higher = np.tril(mix, -1), np.triu(mix, 1)
+    for part, out in ((lower + higher, below),) if below is above else ((lower, below), (higher, above)):
+        mixed_sums(layout, rows, w, rows, part, profile, first, out)
+    return layout.boxes > 0
 
 
 def graded_sums(
@@ -295,18 +292,14 @@ def graded_sums(
     grades, ``above[i, f - first]`` that over higher ones; both may be one array. Returns which lists were done; nothing
     is done where a double loop is cheaper, in which n^2 pairs take `pair` ns each.
     """
-    rows = bounds[ranges]
-    if is_wide(rows) and ranges[0, 1] - ranges[0, 0] <= _BUNCHES:
-        layout = lay_out_lists(rows, x, pair, len(below[0]), profile)
-        if layout.wide:
-            _over_grades(layout, w, bounds, V, profile, first, below, above)
-            return np.ones(1, np.bool_)
-    left = np.empty((int(np.sum(ranges[:, 1] - ranges[:, 0])) // 2, 2), np.int64)
-    done: NDArray[np.bool_]
-    done, number = _over_bunches(ranges, pair, x, w, bounds, V, profile, first, below, above, left)
-    own = _PAIR_WITH_VALUE if first == VALUES else _PAIR
-    while number:  # each bunch of several grades is a list of its own
-        ranges, left = left[:number], np.empty_like(left)
-        summed, number = _over_bunches(ranges, own, x, w, bounds, V, profile, first, below, above, left)
-        _directly(ranges[~summed], x, w, bounds, V, profile.c, first, below, above)
+    number = ranges[:, 1] - ranges[:, 0]
+    few, done = number <= _BUNCHES, np.empty(len(ranges), np.bool_)
+    if few.any():
+        done[few] = _over_grades(ranges[few], pair, x, w, bounds, V, profile, first, below, above)
+    if not few.all():
+        left = np.empty((int(number.sum()) // 2, 2), np.int64)
+        done[~few], bunches = _over_bunches(ranges[~few], pair, x, w, bounds, V, profile, first, below, above, left)
+        within, own = left[:bunches], _PAIR_WITH_VALUE if first == VALUES else _PAIR
+        summed = graded_sums(within, own, x, w, bounds, V, profile, first, below, above)
+        _directly(within[~summed], x, w, bounds, V, profile.c, first, below, above)
     return done

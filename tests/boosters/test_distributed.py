@@ -19,7 +19,7 @@ from distributed import Client, LocalCluster
 from xgboost import dask as xgb_dask
 
 import boostlist
-from boostlist import LinearRanker, Queries, TreeRanker, distributed, metrics, objectives
+from boostlist import LinearRanker, Queries, TreeRanker, distributed, metrics, objectives, set_threads
 from boostlist.boosters import Objective, lightgbm_host
 from boostlist.boosters.defaults import bind_for_trees
 from boostlist.boosters.lists import Lists
@@ -27,6 +27,7 @@ from boostlist.datasets import make_ranking, write_letor
 from boostlist.distributed.parts import Columns, gather_parts, shares
 from boostlist.distributed.training import _common_objective, _rounds_to_keep
 from boostlist.losses import ListMLE, WeightedPL, registry
+from boostlist.parallel import get_threads
 
 TRAIN = make_ranking(90, docs=12, n_features=10, noise=0.1, interactions=0.3, blur=0, seed=3)
 CHUNK = 250  # cuts through queries
@@ -189,6 +190,13 @@ def test_split_queries_are_moved_or_refused(client):
     expected = np.split(TRAIN.X, TRAIN.queries.start[1:-1])
     for one, other in zip(sorted(got, key=np.max), sorted(expected, key=np.max), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_losses_use_the_threads_of_the_worker(client):
+    assert client.submit(get_threads, pure=False).result() == 1
+    set_threads(3)
+    assert get_threads() == 3  # here, where no worker is
+    set_threads(None)
 
 
 def test_workers_get_like_shares(client):

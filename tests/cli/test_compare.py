@@ -82,7 +82,7 @@ def test_csv_with_columns_of_other_names_drawn_settings_and_kept_models(tmp_path
     out = ["--out", str(tmp_path / "out"), "--jobs", "1"]
     command = ["compare", str(path), "--models", "linear:listnet,column:theirs", "--folds", "1,6", *out]
     # What fails before anything is known leaves nothing that blocks the next try.
-    assert main([*command, "--repeats", "2"]) == 2
+    assert main([*command, "--repeats", "2"]) == 1
     assert "no column 'qid'" in capsys.readouterr().err
     columns = ["--qid-column", "search", "--label-column", "grade"]
     assert main([*command, *columns, "--repeats", "2", "--tune", "2", "--keep-models"]) == 0
@@ -118,8 +118,10 @@ def test_data_that_cannot_be_read_does_not_block_the_next_try(data, tmp_path, ca
     bad = tmp_path / "bad.txt"
     bad.write_text("1 qid:1 nonsense\n" * 9)
     command = ["--models", "feature:1", "--folds", "1", "--out", str(tmp_path / "out"), "--jobs", "1", "--quiet"]
-    assert main(["compare", str(bad), *command]) == 1
-    assert "bad.txt" in capsys.readouterr().err
+    (tmp_path / "bad.csv").write_text("qid,label,x\n1,1,2\n1,0,two\n")
+    for name in ("bad.txt", "bad.csv"):
+        assert main(["compare", str(tmp_path / name), *command]) == 1
+        assert name in capsys.readouterr().err
     assert main(["compare", str(data), *command]) == 0
 
 
@@ -185,7 +187,7 @@ def test_a_baseline_joins_the_panel(data):
     from boostlist.cli.compare import plan_of
 
     arguments = make_parser().parse_args(["compare", str(data), "--models", "linear:listnet", "--baseline", "ranksvm"])
-    plan = plan_of(arguments)
+    plan = plan_of(arguments, arguments.data)
     assert [model.name for model in plan.models] == ["ranksvm", "linear:listnet"]
     assert plan.baseline.name == "ranksvm"
     assert plan.metrics == ("ndcg@10", "err", "map")

@@ -88,6 +88,24 @@ def test_weights_of_queries_count_and_are_no_feature(tmp_path, capsys):
     assert "or --weight-column '' to make the column a feature" in capsys.readouterr().err
 
 
+def test_a_missing_label_is_named_with_its_file(tmp_path, capsys):
+    for name, label in (("good", "0"), ("bad", "")):
+        (tmp_path / f"{name}.csv").write_text(f"qid,label,x\n1,1,2\n1,{label},3\n")
+    good, bad, model, scores = (str(tmp_path / name) for name in ("good.csv", "bad.csv", "m.npz", "scores.txt"))
+    (tmp_path / "scores.txt").write_text("1\n2\n")
+    assert main(["train", good, "-m", "linear:listnet", "-o", model, "-q"]) == 0
+    for command in (
+        ["train", bad, "-m", "linear:listnet", "-o", model],
+        ["train", good, "--vali", bad, "-m", "linear:listnet", "-o", model],
+        ["evaluate", bad, "--scores", scores],
+        ["evaluate", bad, "--model", model],
+        ["compare", bad, "--models", "feature:x", "--out", str(tmp_path / "out")],
+    ):
+        assert main(command) == 1
+        assert "bad.csv: labels[1] is nan" in capsys.readouterr().err
+    assert main(["rank", model, bad]) == 0
+
+
 def test_text_is_dropped_or_a_category(tmp_path, capsys):
     table, other, model = (str(tmp_path / name) for name in ("train.csv", "test.csv", "m.txt"))
     rows = [f"{q},{y},{town},title {y},{y}" for q in range(40) for y, town in enumerate(["Ulm", "Bonn", "", "Köln"])]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import sklearn
 from scipy.sparse import csr_matrix
@@ -260,6 +261,29 @@ def test_warnings_point_at_the_line_that_fits(name):
     with pytest.warns(UserWarning, match="no order to learn") as caught:
         make_pipeline(clone(ALL[name])).fit(frame(X, qid), np.ones(len(y)))
     assert {Path(each.filename) for each in caught} == {Path(__file__)}
+
+
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, pl.DataFrame, csr_matrix])
+def test_the_label_among_the_features_is_named(kind):
+    rng = np.random.default_rng(0)
+    X, qid = rng.normal(size=(60, 3)), np.repeat(np.arange(10), 6)
+    y = rng.integers(0, 3, 60).astype(float)
+    X[:, 1] = y
+    ranker = models.LinearRanker("listnet")
+    if kind is csr_matrix:  # is not looked at
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            ranker.fit(kind(X), y, qid=qid)
+        return
+    made = kind(X) if kind is np.asarray else kind(dict(zip("abc", X.T, strict=True)))
+    name = "1" if kind is np.asarray else "'b'"
+    with pytest.warns(UserWarning, match=f"feature {name} is the label itself, in every row") as caught:
+        ranker.fit(made, y, qid=qid)
+    assert Path(caught[0].filename) == Path(__file__)
+    y[-1] += 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ranker.fit(made, y, qid=qid)
 
 
 @pytest.mark.parametrize("name", ALL)
