@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from boostlist.arrays import frozen
-from boostlist.parallel import blocks, compiled, fused, inlined, inner, over_blocks, vectorized
+from boostlist.parallel import blocks, compiled, fused, inlined, over_blocks, vectorized
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray, IntArray
@@ -174,7 +174,7 @@ def lay_out(x, half, box, t):  # type: ignore[no-untyped-def]
     return number
 
 
-@fused
+@inlined
 def add_moments(box, t, w, lo, hi, moments):  # type: ignore[no-untyped-def]
     """Add w_i T_k(t_i) to the moments of the box of i, for lo <= i < hi."""
     p, box, t, w = moments.shape[1], box[lo:hi], t[lo:hi], w[lo:hi]
@@ -189,7 +189,7 @@ def add_moments(box, t, w, lo, hi, moments):  # type: ignore[no-untyped-def]
             row[k] += now
 
 
-@fused
+@inlined
 def evaluate(box, t, coefficients, scale, lo, hi, out):  # type: ignore[no-untyped-def]
     """Add scale_i sum_k coefficients[f, box of i, k] T_k(t_i) to out[i, f], for lo <= i < hi."""
     p, box, t, scale, out = coefficients.shape[2], box[lo:hi], t[lo:hi], scale[lo:hi], out[lo:hi]
@@ -379,7 +379,7 @@ def _wide_moments(layout: Layout, w: FloatArray, ranges: IntArray, profile: Prof
     """Return the moments of each of some ranges of the documents of one wide list."""
     cut = blocks(ranges)
     parts = np.zeros((len(cut), layout.boxes[0], profile.matrix.shape[2]))
-    over_blocks(lambda k, _, lo, hi: add_moments(layout.box, layout.t, w, lo, hi, parts[k]), ranges)
+    over_blocks(lambda k, _, lo, hi: _add_moments(layout.box, layout.t, w, lo, hi, parts[k]), ranges)
     moments = np.zeros((len(ranges), *parts.shape[1:]))
     for (r, _, _), part in zip(cut, parts, strict=True):
         moments[r] += part
@@ -395,10 +395,20 @@ def _wide_evaluate(
     wanted = np.ones(number.size, np.bool_)
     for r in range(len(ranges)):
         translate(number, wanted, moments[r], profile, first, coefficients[r])
-    over_blocks(lambda _, r, lo, hi: evaluate(layout.box, layout.t, coefficients[r], layout.one, lo, hi, out), ranges)
+    over_blocks(lambda _, r, lo, hi: _evaluate(layout.box, layout.t, coefficients[r], layout.one, lo, hi, out), ranges)
 
 
-@compiled
+@fused
+def _add_moments(box, t, w, lo, hi, moments):  # type: ignore[no-untyped-def]
+    add_moments(box, t, w, lo, hi, moments)
+
+
+@fused
+def _evaluate(box, t, coefficients, scale, lo, hi, out):  # type: ignore[no-untyped-def]
+    evaluate(box, t, coefficients, scale, lo, hi, out)
+
+
+@fused
 def _mixed_sums(layout, sources, w, targets, mix, profile, first, out):  # type: ignore[no-untyped-def]
     box, p = layout.box, profile.matrix.shape[2]
     for r in range(layout.boxes.size):
@@ -406,24 +416,24 @@ def _mixed_sums(layout, sources, w, targets, mix, profile, first, out):  # type:
         if boxes == 0:
             continue
         number = layout.number[begin : begin + boxes]
-        moments, mixed = np.zeros((sources.shape[1], boxes * p)), np.empty(boxes * p)
+        moments, mixed = np.zeros((sources.shape[1], boxes, p)), np.empty((boxes, p))
         coefficients, wanted = np.empty((out.shape[1], boxes, p)), np.empty(boxes, np.bool_)
         for s in range(sources.shape[1]):
-            add_moments(box, layout.t, w, sources[r, s, 0], sources[r, s, 1], moments[s].reshape(boxes, p))
+            add_moments(box, layout.t, w, sources[r, s, 0], sources[r, s, 1], moments[s])
         for k in range(targets.shape[1]):
             lo, hi = targets[r, k, 0], targets[r, k, 1]
             if lo == hi:
                 continue
-            for m in range(boxes * p):
-                mixed[m] = 0.0
-            for s in range(sources.shape[1]):
-                for m in range(boxes * p):
-                    mixed[m] += mix[r, k, s] * moments[s, m]
             for b in range(boxes):
                 wanted[b] = False
+                for m in range(p):
+                    mixed[b, m] = 0.0
+                for s in range(sources.shape[1]):
+                    for m in range(p):
+                        mixed[b, m] += mix[r, k, s] * moments[s, b, m]
             for i in range(lo, hi):
                 wanted[box[i]] = True
-            translate(number, wanted, mixed.reshape(boxes, p), profile, first, coefficients)
+            translate(number, wanted, mixed, profile, first, coefficients)
             evaluate(box, layout.t, coefficients, layout.one, lo, hi, out)
 
 

@@ -35,7 +35,7 @@ from boostlist.losses.difference_sums import (
 )
 from boostlist.losses.ratios import exponentials, ratios
 from boostlist.losses.shared_loops import spread_by_grade
-from boostlist.parallel import compiled, inlined, inner, vectorized
+from boostlist.parallel import compiled, fused, inlined, inner, vectorized
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,7 +88,7 @@ def _absorb(m, alpha, beta, own):  # type: ignore[no-untyped-def]
         moments[k] = 0.0
 
 
-@inner
+@inlined
 def _between(layout, w, V, ends, profile, first, one, factor, below, above):  # type: ignore[no-untyped-def]
     """Add the sums over pairs of documents in different bunches, which end at `ends`; A and B are by document.
 
@@ -211,7 +211,7 @@ def _plan(n, boxes, profile, first):  # type: ignore[no-untyped-def]
     return small, 2 * sum_time(n, boxes, profile.reach, functions, n / small) + pair * small * n
 
 
-@compiled
+@fused
 def _over_bunches(ranges, pair, x, w, bounds, V, profile, first, below, above, left):  # type: ignore[no-untyped-def]
     """Add the sums over pairs of different bunches of each range of grades, unless a double loop is cheaper.
 

@@ -21,8 +21,7 @@ from boostlist.arrays import frozen
 from boostlist.losses.base import VALUE
 from boostlist.losses.difference_sums import CURVATURES, SLOPES, VALUES, is_wide, lay_out_lists, list_sums
 from boostlist.losses.graded_sums import graded_sums
-from boostlist.losses.shared_loops import pair_sums
-from boostlist.parallel import blocks, compiled, longest, over_blocks
+from boostlist.parallel import compiled, over_blocks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,33 +31,81 @@ if TYPE_CHECKING:
     from boostlist.losses.compiled import Lists, Outputs
     from boostlist.losses.difference_sums import Profile
     from boostlist.losses.weights import Factors
+    from boostlist.queries import Queries
 
 
 class LongPairs(NamedTuple):
-    """Tables of kappa sum over pairs of V [E(gamma d) - sign(y_i - y_j) gamma d + constant].
+    """Tables of kappa sum over pairs of V [E(gamma d) - sign(y_i - y_j) gamma d + constant]; make them with `of`.
 
     Attributes
     ----------
     pair
         What one of n^2 pairs takes in the double loop, in ns.
     E0, E2
-        E(0) and E''(0).
+        E(0) and E''(0) where the sums hold each document with itself, else 0.
     gamma, kappa
         By query.
-    tied
-        Whether pairs of the same grade count too, all by the same V = alpha beta.
+    V
+        Weights of pairs; None where all, those of the same grade among them, have the same, which is part of kappa.
+    lead
+        By level: the weights of a document's pairs with lower grades, less those with higher ones.
+    offset
+        By query: the constant, times the weights of all pairs.
+    slopes, bends
+        By query: weight x kappa x gamma, and gamma times that.
     """
 
     pair: float
     profile: Profile
     E0: float
     E2: float
-    constant: float
     gamma: FloatArray
     kappa: FloatArray
-    V: Factors
-    levels: Levels
-    tied: bool
+    V: Factors | None
+    lead: FloatArray
+    offset: FloatArray
+    slopes: FloatArray
+    bends: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        pair: float,
+        profile: Profile,
+        constant: float,
+        gamma: FloatArray,
+        kappa: FloatArray,
+        V: Factors,
+        queries: Queries,
+        *,
+        tied: bool,
+    ) -> LongPairs:
+        """Make the tables; if tied, pairs of the same grade count too, and all by the same V = alpha beta."""
+        levels, c = queries.levels, profile.c
+        below = _pairs_below(levels, levels.sizes, V)
+        above = levels.flip(
+            _pairs_below(levels, levels.flip(levels.sizes), V._replace(A=levels.flip(V.A), B=levels.flip(V.B)))
+        )
+        E0 = E2 = 0.0
+        pairs = levels.sum_by_query(levels.sizes * below)
+        if tied:
+            same = V.alpha * V.beta
+            E0, E2, kappa = np.log(2 * (1 + c)), 1 / (1 + c), same * kappa
+            below, above = below / same, above / same
+            pairs = 0.5 * queries.sizes * (queries.sizes - 1)
+        slopes = queries.weight * kappa * gamma
+        tables = (gamma, kappa, None if tied else V, below - above, constant * pairs, slopes, slopes * gamma)
+        return cls(pair, profile, E0, E2, *(frozen(each) if isinstance(each, np.ndarray) else each for each in tables))
+
+
+def _pairs_below(levels: Levels, count: FloatArray, V: Factors) -> FloatArray:
+    """Return for each level the sum of V over the documents of lower ones, as `pairwise_loops` has it."""
+    dA, dB = (np.abs(np.diff(each, prepend=0.0)) for each in (V.A, V.B))
+    dA[levels.start[:-1]] = dB[levels.start[:-1]] = 0.0
+    m00 = levels.sum_below(count.astype(np.float64))
+    m10, m01 = V.alpha * m00 + levels.sum_below(dA * m00), V.beta * m00 + levels.sum_below(dB * m00)
+    step = dA * m01 + dB * (m10 + dA * m00)
+    return np.asarray(V.alpha * V.beta * m00 + levels.sum_below(step) + step)
 
 
 class Part(NamedTuple):
@@ -162,7 +209,7 @@ def _scatter(lists, rows, values, factor, order, done, lo, hi, out):  # type: ig
 def _sums(part: Part, tables: LongPairs, x: FloatArray, w: FloatArray, first: int) -> tuple[FloatArray, Any]:
     """Return the sums of the functions from `first` on, and for which lists they were made."""
     sums, profile = np.zeros((part.size, CURVATURES + 1 - first)), tables.profile
-    if tables.tied:
+    if tables.V is None:
         layout = lay_out_lists(part.rows, x, tables.pair, sums.shape[1], profile)
         list_sums(layout, part.rows, w, part.rows, profile, first, sums)
         return sums, layout.boxes > 0
@@ -170,60 +217,31 @@ def _sums(part: Part, tables: LongPairs, x: FloatArray, w: FloatArray, first: in
     return sums, graded_sums(part.grades, tables.pair, x, w, part.bounds, V, profile, first, sums, sums)
 
 
-@compiled
-def _write(lists, rows, need, out, tables, x, sums, done, lo, hi, value):  # type: ignore[no-untyped-def]
-    """Write gradient and diagonal of the documents lo:hi, and their part in the values, from the sums over pairs.
-
-    The sums have each pair from both sides.
-    """
-    V, levels = tables.V, tables.levels
-    document, order = levels.document, levels.order
-    slopes, curvatures = sums.shape[1] - 2, sums.shape[1] - 1
-    most = longest(lists.query, levels.start)
-    sizes, below, above = np.empty(most), np.empty(most), np.empty(most)
-    # With tied pairs the sums are without V, and hold each document with itself, where E' is 0.
-    factor, E0, E2 = (V.alpha * V.beta, tables.E0, tables.E2) if tables.tied else (1.0, 0.0, 0.0)
-    for r in range(rows.shape[0]):
-        q = lists.query[r]
-        if not done[q]:
-            continue
-        row, gamma, first, last = lists.start[q], tables.gamma[q], levels.start[q], levels.start[q + 1]
-        for g in range(first, last):
-            sizes[g - first] = document[g + 1] - document[g]
-        pair_sums(first, last, V, sizes, sizes, below, above)
-        scale, shift, potential = lists.weight[q] * tables.kappa[q] * gamma, rows[r, 0] - row, 0.0
-        for g in range(first, last):
-            lead = below[g - first] - above[g - first]
-            tied = factor * 0.5 * (sizes[g - first] - 1) if tables.tied else 0.0
-            begin, end = max(document[g] + shift, lo), min(document[g + 1] + shift, hi)
-            potential += tables.constant * (below[g - first] + tied) * max(end - begin, 0)
-            for k in range(begin, end):
-                i = row + order[k - shift]
-                out.gradient[i] = scale * (factor * sums[k, slopes] - lead)
-                out.diag[i] = scale * gamma * factor * (sums[k, curvatures] - E2)
-                if need & VALUE:
-                    potential += 0.5 * factor * (sums[k, 0] - E0) - lead * x[k]
-        value[r] = tables.kappa[q] * potential
-
-
 def pairs(part: Part, f: FloatArray, need: int, out: Outputs, tables: LongPairs, done: NDArray[np.bool_]) -> None:
     """Value, gradient and diagonal."""
-    lists, x = part.lists, part.in_order(f, tables.gamma)
-    sums, done[lists.query] = _sums(part, tables, x, np.ones(part.size), VALUES if need & VALUE else SLOPES)
-    value = np.zeros((len(blocks(part.rows)) if part.wide else 1, len(part.rows)))
-    part.over_blocks(lambda k, lo, hi: _write(lists, part.rows, need, out, tables, x, sums, done, lo, hi, value[k]))
-    out.value[lists.query] = value.sum(axis=0)
+    query, x = part.lists.query, part.in_order(f, tables.gamma)
+    sums, done[query] = _sums(part, tables, x, np.ones(part.size), VALUES if need & VALUE else SLOPES)
+    lead = part.by_document(tables.lead)
+    slope, bend = np.empty((2, part.size))
+
+    def finish(_: int, lo: int, hi: int) -> None:
+        np.subtract(sums[lo:hi, -2], lead[lo:hi], out=slope[lo:hi])
+        np.subtract(sums[lo:hi, -1], tables.E2, out=bend[lo:hi])
+
+    part.over_blocks(finish)
+    part.write(slope, tables.slopes, done, out.gradient)
+    part.write(bend, tables.bends, done, out.diag)
+    if need & VALUE:  # the sums have each pair from both sides
+        potential = np.add.reduceat(0.5 * (sums[:, 0] - tables.E0) - lead * x, part.rows[:, 0])
+        out.value[query] = tables.kappa[query] * (potential + tables.offset[query])
 
 
 def pairs_hessp(
     part: Part, f: FloatArray, v: FloatArray, out: FloatArray, tables: LongPairs, done: NDArray[np.bool_]
 ) -> None:
     """Hessian-vector product: sum_j V E'' (v_i - v_j)."""
-    lists, x = part.lists, part.in_order(f, tables.gamma)
+    x = part.in_order(f, tables.gamma)
     direction = part.in_order(v, frozen(np.ones_like(tables.gamma)))
-    bends, done[lists.query] = _sums(part, tables, x, np.ones(part.size), CURVATURES)
+    bends, done[part.lists.query] = _sums(part, tables, x, np.ones(part.size), CURVATURES)
     moved, _ = _sums(part, tables, x, direction, CURVATURES)
-    factor = lists.weight * tables.kappa * tables.gamma**2
-    if tables.tied:
-        factor *= tables.V.alpha * tables.V.beta
-    part.write(direction * bends[:, 0] - moved[:, 0], factor, done, out)
+    part.write(direction * bends[:, 0] - moved[:, 0], tables.bends, done, out)

@@ -202,16 +202,6 @@ class WUB(CompiledLoss):
 
     def long_loops(self, queries: Queries, tables: WUBTables) -> LongLoops:
         """Return loops that sum over boxes of scores."""
-        long = LongPairs(
-            pair=0.5,
-            profile=profile(tables.c),
-            E0=np.log(2 * (1 + tables.c)),
-            E2=1 / (1 + tables.c),
-            constant=np.log(tables.factor / 2),
-            gamma=tables.gamma,
-            kappa=tables.kappa,
-            V=tables.W,
-            levels=tables.levels,
-            tied=tables.W.alpha * tables.W.beta > 0,
-        )
+        W, constant, tied = tables.W, np.log(tables.factor / 2), tables.W.alpha * tables.W.beta > 0
+        long = LongPairs.of(0.5, profile(tables.c), constant, tables.gamma, tables.kappa, W, queries, tied=tied)
         return LongLoops(pairs, pairs_hessp, long)

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boostlist.arrays import frozen
 from boostlist.checks import check_choice, check_number
 from boostlist.gains import Gain, check_gain
 from boostlist.losses import pairwise_hinge, pairwise_loops
@@ -156,18 +155,8 @@ class PairwiseLogistic(Pairwise):
 
     def long_loops(self, queries: Queries, tables: PairTables) -> LongLoops:
         """Return loops that sum over boxes of scores."""
-        long = LongPairs(
-            pair=0.19,
-            profile=profile(1.0),
-            E0=np.log(4),
-            E2=0.5,
-            constant=0.0,
-            gamma=frozen(np.ones(queries.n_queries)),
-            kappa=frozen(tables.kappa / 2),
-            V=tables.V,
-            levels=tables.levels,
-            tied=False,
-        )
+        one = np.ones(queries.n_queries)
+        long = LongPairs.of(0.19, profile(1.0), 0.0, one, tables.kappa / 2, tables.V, queries, tied=False)
         return LongLoops(pairs, pairs_hessp, long)
 
 
