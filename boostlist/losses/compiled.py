@@ -11,6 +11,7 @@ import numpy as np
 
 from boostlist.arrays import Room, frozen
 from boostlist.losses.base import BoundLoss, Curvature, Loss, Traits
+from boostlist.losses.difference_sums import least_documents
 from boostlist.losses.long_lists import Part
 from boostlist.parallel import get_threads, over_queries
 
@@ -57,6 +58,7 @@ class LongLoops(NamedTuple):
     They are called with a `Part` where `CompiledLoss.loop` and `CompiledLoss.hessp_loop` have `Lists`, and with one
     argument more: ``done``, by query, where they put True. What they leave is left to the others. Each step over all
     lists of a part is a compiled loop of its own: compiled into one, they would take as long to compile for every loss.
+    ``tables.pair`` is what one of n^2 pairs takes in the double loop, in ns.
     """
 
     loop: Callable[..., None]
@@ -64,8 +66,8 @@ class LongLoops(NamedTuple):
     tables: Any
 
 
-LONG = 128
-"""Documents from which on a list is long, the shortest at which `LongLoops` were measured to be worth a look."""
+# Documents up to which a list is short for all losses.
+_SHORT = 100
 
 # Documents of a part, about: many share the calls of its loops, and what these work in stays in cache.
 _TOGETHER = 16_384
@@ -122,7 +124,7 @@ class CompiledLoss(Loss):
         return start
 
     def long_loops(self, queries: Queries, tables: Any) -> LongLoops | None:
-        """Return loops for lists of `LONG` documents or more, if there are any that scale better."""
+        """Return loops for long lists, if there are any that scale better."""
         return None
 
     def bind(self, queries: Queries) -> BoundLoss:
@@ -153,10 +155,12 @@ class _BoundLoops(BoundLoss):
         self._active_rows = self._rows(active)
         self._room = Room(queries.n_documents)
         self._idle_rows = np.flatnonzero(np.repeat(idle, queries.sizes))
-        long = active[queries.sizes[active] >= LONG]
-        self._long_loops = loss.long_loops(queries, self._tables) if long.size else None
+        sizes = queries.sizes[active]
+        self._long_loops = loss.long_loops(queries, self._tables) if sizes.max(initial=0) > _SHORT else None
+        least = np.inf if self._long_loops is None else least_documents(self._long_loops.tables.pair)
+        long = active[sizes >= least]
         self._parts: list[Part] = []
-        if self._long_loops is not None:
+        if long.size:
             apart = np.diff(self._rows(long)[:-1] // _TOGETHER) > 0
             cuts = np.flatnonzero(apart | (queries.sizes[long[1:]] >= _TOGETHER)) + 1
             lists = (self._active._replace(query=frozen(query)) for query in np.split(long, cuts))

@@ -3,15 +3,15 @@ r"""Sums over all pairs of a function of the difference of scores, in time that 
     S_i = sum_j w_j K(x_i - x_j)
 
 The scores are cut into boxes of one width. For x in one box and y in another K(x - y) is a smooth function of both, so
-that a few Chebyshev polynomials in each do for all documents of the two boxes: with t the place of a score in its box,
+that polynomials of a low degree in each do for all documents of the two boxes: with t the place of a score in its box,
 in [-1, 1], and o how many boxes one lies beyond the other,
 
-    K(x - y) = sum_{k, l < p} M_o[k, l] T_k(t_x) T_l(t_y)
+    K(x - y) = sum_{q, l < p} M_o[q, l] t_x^q t_y^l
 
-Hence a fast multipole method without a tree. Each document adds w T_l(t) to the p moments of its box, O(n p); the
-moments of each box are translated by M_o to the coefficients of every box within reach, O(boxes x reach x p^2), however
-many documents there are; each document adds up its box's polynomials, O(n p). Boxes out of reach act by their total
-weight and first moment, since K is a line out there. Empty boxes cost nothing.
+from the interpolation at Chebyshev nodes. Hence a fast multipole method without a tree. Each document adds w t^l to the
+p moments of its box, O(n p); the moments of each box are translated by M_o to the coefficients of every box within
+reach, O(boxes x reach x p^2), however many documents there are; each document adds up its box's polynomials, O(n p).
+Boxes out of reach act by their total weight and first moment, since K is a line out there. Empty boxes cost nothing.
 
 The functions are those of which the losses are made, for 0 <= c <= 1:
 
@@ -34,14 +34,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from boostlist.arrays import frozen
-from boostlist.parallel import blocks, compiled, fused, inlined, over_blocks, vectorized
+from boostlist.parallel import blocks, compiled, fused, over_blocks, vectorized
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from boostlist._typing import FloatArray, IntArray
 
 TOLERANCE = 1e-12
@@ -50,14 +52,17 @@ TOLERANCE = 1e-12
 VALUES, SLOPES, CURVATURES = range(3)
 """The functions E, E', E'' as indices: a call asks for a range of them."""
 
+# Indices that are made unsigned, as signed ones are tested for counting from the end: half the time.
+_1, _2, _3 = (np.uint64(k) for k in (1, 2, 3))
+
 # Documents from which on a list is cut into blocks, for all threads.
 _WIDE = 1 << 15
 # Boxes up to which each block of documents has moments of its own.
 _FEW_BOXES = 1 << 12
-# More boxes than this are not laid out: an array of this length is cleared for every list.
+# More boxes than this are not laid out: an array of this length is gone through for every list.
 _MAX_BOXES = 1 << 20
-# Times in ns, about: of a call, a document and a translation from box to box.
-_CALL, _DOCUMENT, _TRANSLATION = 4_000, 30, 14
+# Times in ns, about: of a list, a document and a translation from box to box.
+_LIST, _DOCUMENT, _TRANSLATION = 4_000, 30, 16
 
 
 class Profile(NamedTuple):
@@ -70,7 +75,7 @@ class Profile(NamedTuple):
     reach
         Boxes further apart than this act by their total weight and first moment.
     matrix
-        ``matrix[f, reach + o, l, k]`` is M_o[k, l] of the function f.
+        ``matrix[f, reach + o, l, q]`` is M_o[q, l] of the function f.
     tail
         What the function f is out of reach: ``tail[f, 0] + tail[f, 2] |u|`` for u < 0, ``tail[f, 1] + tail[f, 2] u``
         for u > 0.
@@ -118,151 +123,13 @@ def expand(
     to_coefficients[0] /= 2
     offset = np.arange(-reach, reach + 1)[:, None, None]
     u: FloatArray = np.asarray(half * (2 * offset + nodes[:, None] - nodes))
-    coefficients = to_coefficients @ np.array(functions(u)) @ to_coefficients.T
+    powers = np.eye(p)
+    for k in range(2, p):  # T_k = 2 t T_{k-1} - T_{k-2}
+        powers[k] = np.append(0, 2 * powers[k - 1, :-1]) - powers[k - 2]
+    to_powers = powers.T @ to_coefficients
+    coefficients = to_powers @ np.array(functions(u)) @ to_powers.T
     matrix = np.ascontiguousarray(coefficients.transpose(0, 1, 3, 2))
     return Profile(half, reach, frozen(matrix), frozen(np.array(tail)))
-
-
-@compiled
-def _place(x, low, half, lo, hi, box, t, slot):  # type: ignore[no-untyped-def]
-    """Find the boxes and places of the documents lo:hi, and put 1 into the slots of these boxes."""
-    for i in range(lo, hi):
-        place = (x[i] - low) / (2 * half)
-        b = int(place)
-        box[i] = b
-        t[i] = 2 * (place - b) - 1
-        slot[b] = 1
-
-
-@compiled
-def _occupied(slot):  # type: ignore[no-untyped-def]
-    """Return the numbers of the boxes in whose slots there is 1, and put there where they stand among these."""
-    used = 0
-    for b in range(slot.size):
-        used += slot[b]
-    number, used = np.empty(used, np.int64), 0
-    for b in range(slot.size):
-        if slot[b]:
-            number[used] = b
-            slot[b] = used
-            used += 1
-    return number
-
-
-@compiled
-def _renumber(slot, lo, hi, box):  # type: ignore[no-untyped-def]
-    for i in range(lo, hi):
-        box[i] = slot[box[i]]
-
-
-@inlined
-def lay_out(x, half, box, t):  # type: ignore[no-untyped-def]
-    """Give each score its box and its place t in it, and return the numbers of the occupied boxes, ascending.
-
-    box is an index into what is returned, which is empty where the scores spread over too many boxes.
-    """
-    low, high = np.inf, -np.inf
-    for i in range(x.size):
-        low = min(low, x[i])
-        high = max(high, x[i])
-    if not (high - low) / (2 * half) < _MAX_BOXES:
-        return np.empty(0, np.int64)
-    slot = np.zeros(int((high - low) / (2 * half)) + 1, np.int64)
-    _place(x, low, half, 0, x.size, box, t, slot)
-    number = _occupied(slot)
-    _renumber(slot, 0, x.size, box)
-    return number
-
-
-@inlined
-def add_moments(box, t, w, lo, hi, moments):  # type: ignore[no-untyped-def]
-    """Add w_i T_k(t_i) to the moments of the box of i, for lo <= i < hi."""
-    p, box, t, w = moments.shape[1], box[lo:hi], t[lo:hi], w[lo:hi]
-    for i in range(box.size):
-        row = moments[box[i]]
-        twice = 2 * t[i]
-        before, now = w[i], w[i] * t[i]
-        row[0] += before
-        row[1] += now
-        for k in range(2, p):
-            before, now = now, twice * now - before
-            row[k] += now
-
-
-@inlined
-def evaluate(box, t, coefficients, scale, lo, hi, out):  # type: ignore[no-untyped-def]
-    """Add scale_i sum_k coefficients[f, box of i, k] T_k(t_i) to out[i, f], for lo <= i < hi."""
-    p, box, t, scale, out = coefficients.shape[2], box[lo:hi], t[lo:hi], scale[lo:hi], out[lo:hi]
-    for i in range(box.size):
-        # Clenshaw's recurrence in s = T_2(t), for even and odd k apart: T_2k(t) = T_k(s), T_2k+1(t) = t V_k(s).
-        s = 2 * t[i] * t[i] - 1
-        twice = 2 * s
-        for f in range(coefficients.shape[0]):
-            row = coefficients[f, box[i]]
-            even_after, even = 0.0, row[p - 2]
-            odd_after, odd = 0.0, row[p - 1]
-            for k in range(p - 4, 0, -2):
-                even_after, even = even, twice * even + (row[k] - even_after)
-                odd_after, odd = odd, twice * odd + (row[k + 1] - odd_after)
-            even = s * even + (row[0] - even_after)
-            odd = twice * odd + (row[1] - odd_after) - odd
-            out[i, f] += scale[i] * (even + t[i] * odd)
-
-
-@inlined
-def _translate_box(a, number, moments, matrix, first, reach, left, right, coefficients):  # type: ignore[no-untyped-def]
-    """Fill the coefficients of box a from the moments of the boxes left <= b < right."""
-    p = moments.shape[1]
-    for f in range(coefficients.shape[0]):
-        row = coefficients[f, a]
-        row[:] = 0.0
-        for b in range(left, right):
-            M = matrix[first + f, reach + number[a] - number[b]]
-            source = moments[b]
-            # Four at a time: the row is read and written a quarter as often.
-            for q in range(0, p, 4):
-                s0, s1, s2, s3 = source[q], source[q + 1], source[q + 2], source[q + 3]
-                M0, M1, M2, M3 = M[q], M[q + 1], M[q + 2], M[q + 3]
-                for k in range(p):
-                    row[k] += (M0[k] * s0 + M1[k] * s1) + (M2[k] * s2 + M3[k] * s3)
-
-
-@vectorized
-def translate(number, wanted, moments, profile, first, coefficients):  # type: ignore[no-untyped-def]
-    """Fill coefficients[f, a] for the wanted boxes a: those of the sums over all moments of the functions first + f."""
-    boxes, half, reach, tail = number.size, profile.half, profile.reach, profile.tail
-    # Total weight and first moment of the boxes left of the reach, and of those right of it.
-    weight_left = moment_left = 0.0
-    weight_right = moment_right = 0.0
-    for b in range(boxes):
-        weight_right += moments[b, 0]
-        moment_right += half * ((2 * number[b] + 1) * moments[b, 0] + moments[b, 1])
-    left = right = 0
-    for a in range(boxes):
-        while right < boxes and number[right] - number[a] <= reach:
-            weight_right -= moments[right, 0]
-            moment_right -= half * ((2 * number[right] + 1) * moments[right, 0] + moments[right, 1])
-            right += 1
-        while number[a] - number[left] > reach:
-            weight_left += moments[left, 0]
-            moment_left += half * ((2 * number[left] + 1) * moments[left, 0] + moments[left, 1])
-            left += 1
-        if right == boxes:
-            weight_right = moment_right = 0.0  # no rest of rounding
-        if not wanted[a]:
-            continue
-        _translate_box(a, number, moments, profile.matrix, first, reach, left, right, coefficients)
-        lead = weight_left - weight_right
-        distance = lead * half * (2 * number[a] + 1) - (moment_left - moment_right)
-        for f in range(coefficients.shape[0]):
-            at_right, at_left, slope = tail[first + f, 0], tail[first + f, 1], tail[first + f, 2]
-            coefficients[f, a, 0] += at_right * weight_right + at_left * weight_left + slope * distance
-            coefficients[f, a, 1] += slope * lead * half
-
-
-def is_wide(rows: IntArray) -> bool:
-    """Tell whether there is one list, and so long that it is cut into blocks of documents, for all threads."""
-    return len(rows) == 1 and rows[0, 1] - rows[0, 0] >= _WIDE
 
 
 class Layout(NamedTuple):
@@ -273,9 +140,11 @@ class Layout(NamedTuple):
     rows
         List r has the documents ``rows[r, 0] <= i < rows[r, 1]``.
     box, t
-        The box of each document, counted from the first that its list has, and its place there.
-    number, boxes
-        List r has boxes of the numbers ``number[rows[r, 0] : rows[r, 0] + boxes[r]]``; none if it is left out.
+        The box of each document, as an index into `number`, and its place there.
+    number
+        Boxes that hold documents, list by list: how many boxes each lies above the one of the list's lowest score.
+    begin, boxes
+        List r has the boxes ``number[begin[r] : begin[r] + boxes[r]]``; none if it is left out.
     one
         1 for each document.
     """
@@ -284,58 +153,287 @@ class Layout(NamedTuple):
     box: IntArray
     t: FloatArray
     number: IntArray
+    begin: IntArray
     boxes: IntArray
     one: FloatArray
+
+    @property
+    def found(self) -> NDArray[np.bool_]:
+        """Which lists are not left out."""
+        return self.boxes > 0
 
     @property
     def wide(self) -> bool:
         """Whether this is one wide list, in few boxes."""
         return is_wide(self.rows) and 0 < self.boxes[0] <= _FEW_BOXES
 
+    def only(self, found: NDArray[np.bool_]) -> Layout:
+        """Leave out all other lists."""
+        boxes = np.where(found, self.boxes, 0)
+        begin = np.cumsum(boxes) - boxes
+        for r in np.flatnonzero(found & (begin < self.begin)):
+            self.box[slice(*self.rows[r])] -= self.begin[r] - begin[r]
+        number = self.number[np.repeat(found, self.boxes)]
+        return self._replace(number=number, begin=begin, boxes=boxes)
 
-@compiled
-def _lay_out_lists(x, pair, functions, rounds, profile, layout):  # type: ignore[no-untyped-def]
-    """Fill a layout; lists are left out for which a double loop is cheaper than sums of so many functions."""
-    for r in range(layout.boxes.size):
-        begin, end = layout.rows[r, 0], layout.rows[r, 1]
-        n = end - begin
-        number = lay_out(x[begin:end], profile.half, layout.box[begin:end], layout.t[begin:end])
-        if pair * n * n >= sum_time(n, number.size, profile.reach, functions, rounds[r]):
-            layout.boxes[r] = number.size
-            for b in range(number.size):
-                layout.number[begin + b] = number[b]
+
+def is_wide(rows: IntArray) -> bool:
+    """Tell whether there is one list, and so long that it is cut into blocks of documents, for all threads."""
+    return len(rows) == 1 and rows[0, 1] - rows[0, 0] >= _WIDE
 
 
 def lay_out_lists(
-    rows: IntArray, x: FloatArray, pair: float, functions: int, profile: Profile, rounds: int | IntArray = 1
+    rows: IntArray, x: FloatArray, profile: Profile, pair: float, time: Callable[[IntArray, IntArray], FloatArray]
 ) -> Layout:
     """Return where the scores of lists lie, each with the documents ``rows[r, 0] <= i < rows[r, 1]``.
 
-    Left out is each list for which a double loop is cheaper, in which n^2 pairs take `pair` ns each, than sums of so
-    many functions, moments being translated so many rounds, by list or for all.
+    Left out is each list of n documents for which a double loop, in which n^2 pairs take `pair` ns each, is cheaper
+    than the sums, which take ``time(n, boxes)``. No list is empty.
     """
-    box, number = np.empty((2, x.size), np.int64)
-    layout = Layout(rows, box, np.empty(x.size), number, np.zeros(len(rows), np.int64), np.ones(x.size))
-    if not _lay_out_wide(x, profile.half, layout):
-        _lay_out_lists(x, pair, functions, np.full(len(rows), rounds), profile, layout)
-    return layout
+    n, edges = rows[:, 1] - rows[:, 0], rows.ravel()
+    edges = edges[edges < x.size]
+    low, high = (extreme.reduceat(x, edges)[::2] for extreme in (np.minimum, np.maximum))
+    width = 2 * profile.half
+    slots = (high - low) / width
+    # To go through so many slots takes about so many ns.
+    slots = np.where(slots < np.minimum(_MAX_BOXES, _LIST + pair * n * n), slots + 1, 0).astype(np.int64)
+    slot, boxes = np.zeros(slots.max(), np.int64), np.zeros(len(rows), np.int64)
+    box, t, number = np.empty(x.size, np.int64), np.empty(x.size), np.empty(x.size, np.int64)
+    if is_wide(rows) and 0 < slots[0] <= _FEW_BOXES:
+        over_blocks(lambda _k, _r, lo, hi: _place(x[lo:hi], low, width, slot, box[lo:hi], t[lo:hi]), rows)
+        occupied = np.flatnonzero(slot)
+        slot[occupied] = np.arange(occupied.size)
+        over_blocks(lambda _k, _r, lo, hi: np.copyto(box[lo:hi], slot[box[lo:hi]]), rows)
+        boxes[0], number[: occupied.size] = occupied.size, occupied
+    else:
+        _lay_out(rows, x, low, width, slots, slot, box, t, number, boxes)
+    begin = np.cumsum(boxes) - boxes
+    layout = Layout(rows, box, t, number[: boxes.sum()], begin, boxes, np.ones(x.size))
+    found = (boxes > 0) & (pair * n * n >= time(n, boxes))
+    return layout if found.all() else layout.only(found)
 
 
-def _lay_out_wide(x: FloatArray, half: float, layout: Layout) -> bool:
-    """Fill the layout of one wide list on all threads, and return True, if its scores lie in few boxes."""
-    if not is_wide(layout.rows):
-        return False
-    rows, low = layout.rows, x.min()
-    slots = (x.max() - low) / (2 * half)
-    if not slots < _FEW_BOXES:
-        return False
-    slot = np.zeros(int(slots) + 1, np.int64)
-    over_blocks(lambda _k, _r, lo, hi: _place(x, low, half, lo, hi, layout.box, layout.t, slot), rows)
-    number = _occupied(slot)
-    over_blocks(lambda _k, _r, lo, hi: _renumber(slot, lo, hi, layout.box), rows)
-    layout.boxes[0] = number.size
-    layout.number[: number.size] = number
-    return True
+def _place(x: FloatArray, low: FloatArray, width: float, slot: IntArray, box: IntArray, t: FloatArray) -> None:
+    """Find the boxes and places of some documents of one list, and put 1 into the slots of these boxes."""
+    place = (x - low) / width
+    box[:] = place
+    np.multiply(place - box, 2, out=t)
+    t -= 1
+    slot[box] = 1
+
+
+@compiled
+def _lay_out(rows, x, low, width, slots, slot, box, t, number, boxes):  # type: ignore[no-untyped-def]
+    """Do so for lists that have slots, and number their boxes; a slot is 0 before and after."""
+    used = 0
+    for r in range(rows.shape[0]):
+        if slots[r] == 0:
+            continue
+        begin = used
+        for i in range(rows[r, 0], rows[r, 1]):
+            place = (x[i] - low[r]) / width
+            b = int(place)
+            box[i] = b
+            t[i] = 2 * (place - b) - 1
+            slot[b] = 1
+        for b in range(slots[r]):
+            if slot[b]:
+                number[used] = b
+                slot[b] = used
+                used += 1
+        for i in range(rows[r, 0], rows[r, 1]):
+            box[i] = slot[box[i]]
+        for b in range(begin, used):
+            slot[number[b]] = 0
+        boxes[r] = used - begin
+
+
+@fused
+def add_moments(box, t, w, ranges, moments, seen):  # type: ignore[no-untyped-def]
+    """Add w_i t_i^k to moments[s, box of i, k] for each i of the s-th range of each list; the boxes are seen."""
+    p = moments.shape[2]
+    for r in range(ranges.shape[0]):
+        for s in range(ranges.shape[1]):
+            for i in range(np.uint64(ranges[r, s, 0]), np.uint64(ranges[r, s, 1])):
+                b = np.uint64(box[i])
+                row, seen[s, b] = moments[s, b], True
+                power, t1 = w[i], t[i]
+                t2 = t1 * t1
+                t3, t4 = t1 * t2, t2 * t2
+                for q in range(0, p, 4):
+                    k = np.uint64(q)
+                    row[k] += power
+                    row[k + _1] += power * t1
+                    row[k + _2] += power * t2
+                    row[k + _3] += power * t3
+                    power *= t4
+
+
+@vectorized
+def translate(begin, boxes, number, wanted, moments, mix, matrix, coefficients):  # type: ignore[no-untyped-def]
+    """Fill coefficients[k, f, a] for the boxes a that are wanted: the sums of f over all boxes within reach of a.
+
+    Their moments are sum_s mix[r, k, s] moments[s], or mix[r, k, 0] moments[k] where mix has only that.
+    """
+    p, reach, several = moments.shape[2], matrix.shape[1] // 2, mix.shape[2] > 1
+    mixed = np.empty(moments.shape[1:])
+    for r in range(begin.size):
+        first, end = begin[r], begin[r] + boxes[r]
+        for k in range(coefficients.shape[0]):
+            for b in range(first, end):
+                m = mixed[b]
+                for q in range(p):
+                    m[q] = 0.0
+                for s in range(mix.shape[2]):
+                    factor, own = mix[r, k, s], moments[s if several else k, b]
+                    for q in range(p):
+                        m[q] += factor * own[q]
+            left = right = first
+            for a in range(first, end):
+                while right < end and number[right] - number[a] <= reach:
+                    right += 1
+                while number[a] - number[left] > reach:
+                    left += 1
+                if not wanted[k, a]:
+                    continue
+                for f in range(coefficients.shape[1]):
+                    by_offset, row = matrix[f], coefficients[k, f, a]
+                    for q in range(p):
+                        row[q] = 0.0
+                    for b in range(left, right):
+                        M, m = by_offset[reach + number[a] - number[b]], mixed[b]
+                        # Four at a time: the row is read and written a quarter as often.
+                        for j in range(0, p, 4):
+                            k0 = np.uint64(j)
+                            m0, m1, m2, m3 = m[k0], m[k0 + _1], m[k0 + _2], m[k0 + _3]
+                            M0, M1, M2, M3 = M[k0], M[k0 + _1], M[k0 + _2], M[k0 + _3]
+                            for q in range(p):
+                                row[q] += (M0[q] * m0 + M1[q] * m1) + (M2[q] * m2 + M3[q] * m3)
+
+
+@compiled
+def add_tails(begin, boxes, number, moments, mix, half, reach, tail, coefficients):  # type: ignore[no-untyped-def]
+    """Add the sums of f over all boxes out of reach; mix as for `translate`."""
+    several = mix.shape[2] > 1
+    for r in range(begin.size):
+        first, end = begin[r], begin[r] + boxes[r]
+        # Total weight and first moment of all boxes before each one.
+        weight, moment = np.zeros(boxes[r] + 1), np.zeros(boxes[r] + 1)
+        for k in range(coefficients.shape[0]):
+            for b in range(boxes[r]):
+                m0 = m1 = 0.0
+                for s in range(mix.shape[2]):
+                    own = moments[s if several else k, first + b]
+                    m0 += mix[r, k, s] * own[0]
+                    m1 += mix[r, k, s] * own[1]
+                weight[b + 1] = weight[b] + m0
+                moment[b + 1] = moment[b] + half * ((2 * number[first + b] + 1) * m0 + m1)
+            left = right = first
+            for a in range(first, end):
+                while right < end and number[right] - number[a] <= reach:
+                    right += 1
+                while number[a] - number[left] > reach:
+                    left += 1
+                weight_left, weight_right = weight[left - first], weight[boxes[r]] - weight[right - first]
+                moment_left, moment_right = moment[left - first], moment[boxes[r]] - moment[right - first]
+                lead = weight_left - weight_right
+                distance = lead * half * (2 * number[a] + 1) - (moment_left - moment_right)
+                for f in range(coefficients.shape[1]):
+                    row = coefficients[k, f, a]
+                    row[0] += tail[f, 0] * weight_right + tail[f, 1] * weight_left + tail[f, 2] * distance
+                    row[1] += tail[f, 2] * lead * half
+
+
+@fused
+def evaluate(box, t, coefficients, scale, ranges, out):  # type: ignore[no-untyped-def]
+    """Add scale_i sum_q coefficients[k, f, box of i, q] t_i^q to out[i, f], for i in the k-th range of each list."""
+    p = coefficients.shape[3]
+    for r in range(ranges.shape[0]):
+        for k in range(ranges.shape[1]):
+            for i in range(np.uint64(ranges[r, k, 0]), np.uint64(ranges[r, k, 1])):
+                b, t1 = np.uint64(box[i]), t[i]
+                t2 = t1 * t1
+                t4 = t2 * t2
+                for f in range(coefficients.shape[1]):
+                    row, total, power = coefficients[k, f, b], 0.0, scale[i]
+                    for j in range(0, p, 4):
+                        q = np.uint64(j)
+                        total += ((row[q] + row[q + _1] * t1) + (row[q + _2] + row[q + _3] * t1) * t2) * power
+                        power *= t4
+                    out[i, f] += total
+
+
+class Moments(NamedTuple):
+    """Moments of some documents of a layout, in sets: of each box, and whether it has any.
+
+    Attributes
+    ----------
+    of
+        ``of[s, b]`` are those of box b in the set s.
+    seen
+        Whether set s has documents in box b.
+    """
+
+    of: FloatArray
+    seen: NDArray[np.bool_]
+
+
+def moments(layout: Layout, w: FloatArray, ranges: IntArray, profile: Profile) -> Moments:
+    """Return the moments of the documents ``ranges[r, s, 0] <= i < ranges[r, s, 1]`` of each list r, as set s."""
+    shape = ranges.shape[1], layout.number.size, profile.matrix.shape[2]
+    if not layout.wide:
+        found = Moments(np.zeros(shape), np.zeros(shape[:2], np.bool_))
+        add_moments(layout.box, layout.t, w, _found(layout, ranges), *found)
+        return found
+    cut = blocks(ranges[0])
+    parts = Moments(np.zeros((len(cut), *shape[1:])), np.zeros((len(cut), shape[1]), np.bool_))
+
+    def add(k: int, _: int, lo: int, hi: int) -> None:
+        add_moments(layout.box, layout.t, w, np.array([[[lo, hi]]]), parts.of[k : k + 1], parts.seen[k : k + 1])
+
+    over_blocks(add, ranges[0])
+    found = Moments(np.zeros(shape), np.zeros(shape[:2], np.bool_))
+    for k, (s, _, _) in enumerate(cut):
+        found.of[s] += parts.of[k]
+        found.seen[s] |= parts.seen[k]
+    return found
+
+
+def add_sums(
+    layout: Layout,
+    sets: FloatArray,
+    mix: FloatArray,
+    wanted: NDArray[np.bool_],
+    ranges: IntArray,
+    profile: Profile,
+    first: int,
+    out: FloatArray,
+) -> None:
+    """Add the sums of K_{first + f} over sets of moments to out[i, f], for each i of the k-th range of each list r.
+
+    Set s counts mix[r, k, s] times, or set k alone mix[r, k, 0] times where mix has only that. Those boxes must be
+    wanted[k] that have documents in the range.
+    """
+    functions = slice(first, first + out.shape[1])
+    coefficients = np.empty((ranges.shape[1], out.shape[1], *sets.shape[1:]))
+    boxes = layout.begin, layout.boxes, layout.number
+    translate(*boxes, wanted, sets, mix, profile.matrix[functions], coefficients)
+    if layout.number.max(initial=0) > profile.reach:
+        add_tails(*boxes, sets, mix, profile.half, profile.reach, profile.tail[functions], coefficients)
+    if not layout.wide:
+        evaluate(layout.box, layout.t, coefficients, layout.one, _found(layout, ranges), out)
+        return
+
+    def add(_: int, k: int, lo: int, hi: int) -> None:
+        evaluate(layout.box, layout.t, coefficients[k : k + 1], layout.one, np.array([[[lo, hi]]]), out)
+
+    over_blocks(add, ranges[0])
+
+
+def _found(layout: Layout, ranges: IntArray) -> IntArray:
+    """Return the ranges of the lists that are not left out."""
+    found = layout.found
+    return ranges if found.all() else np.ascontiguousarray(ranges[found])
 
 
 def list_sums(
@@ -351,101 +449,21 @@ def list_sums(
 
     Of list r these are ``targets[r, 0] <= i < targets[r, 1]`` and ``sources[r, 0] <= j < sources[r, 1]``.
     """
-    mixed_sums(layout, sources[:, None], w, targets[:, None], np.ones((len(sources), 1, 1)), profile, first, out)
+    sets = moments(layout, w, sources[:, None], profile).of
+    mix, wanted = np.ones((len(sources), 1, 1)), np.ones(sets.shape[:2], np.bool_)
+    add_sums(layout, sets, mix, wanted, targets[:, None], profile, first, out)
 
 
-def mixed_sums(
-    layout: Layout,
-    sources: IntArray,
-    w: FloatArray,
-    targets: IntArray,
-    mix: FloatArray,
-    profile: Profile,
-    first: int,
-    out: FloatArray,
-) -> None:
-    """Add sum_s mix[r, k, s] sum_j w_j K_{first + f}(x_i - x_j) to out[i, f], for each list r and each of its ranges k.
-
-    They are ``targets[r, k, 0] <= i < targets[r, k, 1]`` and ``sources[r, s, 0] <= j < sources[r, s, 1]``.
-    """
-    if layout.wide:
-        moments = np.tensordot(mix[0], _wide_moments(layout, w, sources[0], profile), 1)
-        _wide_evaluate(layout, moments, targets[0], profile, first, out)
-    else:
-        _mixed_sums(layout, sources, w, targets, mix, profile, first, out)
-
-
-def _wide_moments(layout: Layout, w: FloatArray, ranges: IntArray, profile: Profile) -> FloatArray:
-    """Return the moments of each of some ranges of the documents of one wide list."""
-    cut = blocks(ranges)
-    parts = np.zeros((len(cut), layout.boxes[0], profile.matrix.shape[2]))
-    over_blocks(lambda k, _, lo, hi: _add_moments(layout.box, layout.t, w, lo, hi, parts[k]), ranges)
-    moments = np.zeros((len(ranges), *parts.shape[1:]))
-    for (r, _, _), part in zip(cut, parts, strict=True):
-        moments[r] += part
-    return moments
-
-
-def _wide_evaluate(
-    layout: Layout, moments: FloatArray, ranges: IntArray, profile: Profile, first: int, out: FloatArray
-) -> None:
-    """Add the sums over moments, one set of them for each range of the documents of one wide list, to its documents."""
-    number = layout.number[: layout.boxes[0]]
-    coefficients = np.empty((len(ranges), out.shape[1], *moments.shape[1:]))
-    wanted = np.ones(number.size, np.bool_)
-    for r in range(len(ranges)):
-        translate(number, wanted, moments[r], profile, first, coefficients[r])
-    over_blocks(lambda _, r, lo, hi: _evaluate(layout.box, layout.t, coefficients[r], layout.one, lo, hi, out), ranges)
-
-
-@fused
-def _add_moments(box, t, w, lo, hi, moments):  # type: ignore[no-untyped-def]
-    add_moments(box, t, w, lo, hi, moments)
-
-
-@fused
-def _evaluate(box, t, coefficients, scale, lo, hi, out):  # type: ignore[no-untyped-def]
-    evaluate(box, t, coefficients, scale, lo, hi, out)
-
-
-@fused
-def _mixed_sums(layout, sources, w, targets, mix, profile, first, out):  # type: ignore[no-untyped-def]
-    box, p = layout.box, profile.matrix.shape[2]
-    for r in range(layout.boxes.size):
-        boxes, begin = layout.boxes[r], layout.rows[r, 0]
-        if boxes == 0:
-            continue
-        number = layout.number[begin : begin + boxes]
-        moments, mixed = np.zeros((sources.shape[1], boxes, p)), np.empty((boxes, p))
-        coefficients, wanted = np.empty((out.shape[1], boxes, p)), np.empty(boxes, np.bool_)
-        for s in range(sources.shape[1]):
-            add_moments(box, layout.t, w, sources[r, s, 0], sources[r, s, 1], moments[s])
-        for k in range(targets.shape[1]):
-            lo, hi = targets[r, k, 0], targets[r, k, 1]
-            if lo == hi:
-                continue
-            for b in range(boxes):
-                wanted[b] = False
-                for m in range(p):
-                    mixed[b, m] = 0.0
-                for s in range(sources.shape[1]):
-                    for m in range(p):
-                        mixed[b, m] += mix[r, k, s] * moments[s, b, m]
-            for i in range(lo, hi):
-                wanted[box[i]] = True
-            translate(number, wanted, mixed, profile, first, coefficients)
-            evaluate(box, layout.t, coefficients, layout.one, lo, hi, out)
-
-
-@inlined
-def translation_time(targets, boxes, reach, functions):  # type: ignore[no-untyped-def]
+def translation_time(profile: Profile, functions: int, targets: Any, boxes: Any) -> Any:
     """Return what it takes to translate the moments of all boxes to some, in ns."""
-    return _TRANSLATION * targets * min(boxes, 2 * reach + 1) * functions
+    return _TRANSLATION * targets * np.minimum(boxes, 2 * profile.reach + 1) * functions
 
 
-@inlined
-def sum_time(n, boxes, reach, functions, rounds):  # type: ignore[no-untyped-def]
-    """Return what sums over boxes take, in ns, if moments are translated so many rounds; infinite without boxes."""
-    if boxes == 0:
-        return np.inf
-    return _CALL + n * _DOCUMENT + translation_time(min(n, boxes * rounds), boxes, reach, functions)
+def sum_time(profile: Profile, functions: int, n: Any, boxes: Any, rounds: Any = 1) -> Any:
+    """Return what sums over boxes take, in ns, if moments are translated so many rounds."""
+    return _LIST + n * _DOCUMENT + translation_time(profile, functions, np.minimum(n, boxes * rounds), boxes)
+
+
+def least_documents(pair: float) -> int:
+    """Return the documents of a list from which on sums could take less than n^2 pairs of `pair` ns each."""
+    return math.ceil((_DOCUMENT + math.sqrt(_DOCUMENT**2 + 4 * pair * _LIST)) / (2 * pair))

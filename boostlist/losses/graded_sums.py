@@ -16,7 +16,8 @@ order of grades. Bunches of a few documents have a double loop.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,17 +26,18 @@ from boostlist.losses.difference_sums import (
     SLOPES,
     VALUES,
     add_moments,
+    add_sums,
+    add_tails,
     evaluate,
-    lay_out,
     lay_out_lists,
-    mixed_sums,
+    moments,
     sum_time,
     translate,
     translation_time,
 )
 from boostlist.losses.ratios import exponentials, ratios
 from boostlist.losses.shared_loops import spread_by_grade
-from boostlist.parallel import compiled, fused, inlined, inner, vectorized
+from boostlist.parallel import compiled, inner, vectorized
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,8 +48,8 @@ if TYPE_CHECKING:
 
 # Up to so many grades are few; more make bunches of no less than so many parts of the documents.
 _BUNCHES = 32
-# Times in ns, about, of one of n^2 pairs in `_directly`, without E and with it.
-_PAIR, _PAIR_WITH_VALUE = 0.5, 5.0
+# Times in ns, about, of one of n^2 pairs in `_directly`, without E and with it, and of a bunch.
+_PAIR, _PAIR_WITH_VALUE, _BUNCH = 0.5, 5.0, 4_000
 
 
 @compiled
@@ -88,18 +90,18 @@ def _absorb(m, alpha, beta, own):  # type: ignore[no-untyped-def]
         moments[k] = 0.0
 
 
-@inlined
-def _between(layout, w, V, ends, profile, first, one, factor, below, above):  # type: ignore[no-untyped-def]
+@inner
+def _between(box, t, number, w, V, ends, functions, below, above):  # type: ignore[no-untyped-def]
     """Add the sums over pairs of documents in different bunches, which end at `ends`; A and B are by document.
 
     Of the four moments the bits of the number say whether alpha + |A - A_j| and beta + |B - B_j| are part of them.
-    one holds ones, factor is to work in.
     """
-    box, t, number = layout
+    half, reach, matrix, tail = functions
     alpha, beta, A, B = V
-    shape = (number.size, profile.matrix.shape[2])
-    m, own, coefficients = np.empty((4, *shape)), np.zeros(shape), np.empty((below.shape[1], *shape))
-    wanted = np.empty(number.size, np.bool_)
+    boxes, p = number.size, matrix.shape[2]
+    m, own, coefficients = np.zeros((4, boxes, p)), np.zeros((1, boxes, p)), np.empty((1, below.shape[1], boxes, p))
+    wanted, whole, as_it_is = np.zeros((1, boxes), np.bool_), np.array([0, boxes]), np.ones((1, 1, 1))
+    span, one, factor = np.empty((1, 1, 2), np.int64), np.ones(box.size), np.empty(box.size)
     bunches = ends.size - 1
     for down in range(2):
         out, passed = above if down else below, 0
@@ -107,20 +109,23 @@ def _between(layout, w, V, ends, profile, first, one, factor, below, above):  # 
         for step in range(bunches):
             k = bunches - 1 - step if down else step
             lo, hi = ends[k], ends[k + 1]
+            span[0, 0, 0], span[0, 0, 1] = lo, hi
             near, far = (hi - 1, lo) if down else (lo, hi - 1)
             varied = (0 if A[near] == A[far] else 1) | (0 if B[near] == B[far] else 2)
             if step > 0:
                 _step(m, abs(A[near] - A[passed]), abs(B[near] - B[passed]))
                 wanted[:] = False
                 for i in range(lo, hi):
-                    wanted[box[i]] = True
+                    wanted[0, box[i]] = True
                 for charge in range(4):
                     if varied | charge == 3:
-                        translate(number, wanted, m[charge], profile, first, coefficients)
+                        sums = m[charge : charge + 1]
+                        translate(whole[:1], whole[1:], number, wanted, sums, as_it_is, matrix, coefficients)
+                        add_tails(whole[:1], whole[1:], number, sums, as_it_is, half, reach, tail, coefficients)
                         for i in range(lo, hi if charge < 3 else lo):
                             dA, dB = abs(A[i] - A[near]), abs(B[i] - B[near])
                             factor[i] = (1.0 if charge & 1 else dA) * (1.0 if charge & 2 else dB)
-                        evaluate(box, t, coefficients, factor if charge < 3 else one, lo, hi, out)
+                        evaluate(box, t, coefficients, factor if charge < 3 else one, span, out)
             passed = far
             if step == bunches - 1:
                 break
@@ -130,9 +135,9 @@ def _between(layout, w, V, ends, profile, first, one, factor, below, above):  # 
                     for i in range(lo, hi):
                         a, b = alpha + abs(A[i] - A[far]), beta + abs(B[i] - B[far])
                         factor[i] = w[i] * (a if charge & 1 else 1.0) * (b if charge & 2 else 1.0)
-                    add_moments(box, t, factor, lo, hi, m[charge])
+                    add_moments(box, t, factor, span, m[charge : charge + 1], wanted)
             else:
-                add_moments(box, t, w, lo, hi, own)
+                add_moments(box, t, w, span, own, wanted)
                 _absorb(m, alpha, beta, own)
 
 
@@ -199,51 +204,75 @@ def _directly(ranges, x, w, bounds, V, c, first, below, above):  # type: ignore[
                 above[begin + i, f] += higher[first + f, i]
 
 
-@inlined
-def _plan(n, boxes, profile, first):  # type: ignore[no-untyped-def]
-    """Return the documents of a small bunch, and what sums over bunches take, in ns.
+def _small(profile: Profile, first: int, boxes: Any) -> Any:
+    """Return the documents of a small bunch.
 
-    Small bunches of m documents take m^2 for the pairs within, and T for translations: m = sqrt(T).
+    Of m documents it takes m^2 for the pairs within, and T for translations: m = sqrt(T).
     """
     functions = 2 * (CURVATURES + 1 - first)
-    pair = _PAIR_WITH_VALUE if first == VALUES else _PAIR
-    small = 1 + int(np.sqrt(2 * translation_time(boxes, boxes, profile.reach, functions) / pair))
-    return small, 2 * sum_time(n, boxes, profile.reach, functions, n / small) + pair * small * n
+    return 1 + np.sqrt(2 * translation_time(profile, functions, boxes, boxes) / _pair(first)).astype(np.int64)
 
 
-@fused
-def _over_bunches(ranges, pair, x, w, bounds, V, profile, first, below, above, left):  # type: ignore[no-untyped-def]
-    """Add the sums over pairs of different bunches of each range of grades, unless a double loop is cheaper.
+def _pair(first: int) -> float:
+    return _PAIR_WITH_VALUE if first == VALUES else _PAIR
 
-    Return for which they were added; and put the bunches of several grades into `left`, and return their number.
+
+def _bunch_time(profile: Profile, first: int, n: Any, boxes: Any) -> Any:
+    """Return what sums over bunches take, in ns."""
+    small, functions = _small(profile, first, boxes), 2 * (CURVATURES + 1 - first)
+    return 2 * sum_time(profile, functions, n, boxes, n / small) + (_BUNCH / small + _pair(first) * small) * n
+
+
+@compiled
+def _sums_of_bunches(ranges, layout, small, w, bounds, V, functions, below, above, left):  # type: ignore[no-untyped-def]
+    """Add the sums over pairs of different bunches of each range of grades.
+
+    Put the bunches of several grades into `left`, and return their number.
     """
-    most = 0
+    number_left = 0
     for r in range(ranges.shape[0]):
-        most = max(most, bounds[ranges[r, 1]] - bounds[ranges[r, 0]])
-    box, t, A, B = np.empty(most, np.int64), np.empty(most), np.empty(most), np.empty(most)
-    one, factor = np.ones(most), np.empty(most)
-    done, number_left = np.zeros(ranges.shape[0], np.bool_), 0
-    for r in range(ranges.shape[0]):
-        low, high = ranges[r, 0], ranges[r, 1]
-        begin, end = bounds[low], bounds[high]
-        n = end - begin
-        number = lay_out(x[begin:end], profile.half, box, t)
-        small, time = _plan(n, number.size, profile, first)
-        if pair * n * n < time:
+        boxes = layout.number[layout.begin[r] : layout.begin[r] + layout.boxes[r]]
+        if boxes.size == 0:
             continue
-        done[r] = True
+        low, high = ranges[r, 0], ranges[r, 1]
+        rows = slice(bounds[low], bounds[high])
+        box, t = layout.box[rows] - layout.begin[r], layout.t[rows]
+        A, B = np.empty(t.size), np.empty(t.size)
         spread_by_grade(low, high, bounds, V.A, A)
         spread_by_grade(low, high, bounds, V.B, B)
-        cuts = _cut(bounds, low, high, small)
+        cuts = _cut(bounds, low, high, small[r])
         ends = np.empty_like(cuts)
         for k in range(cuts.size):
-            ends[k] = bounds[cuts[k]] - begin
+            ends[k] = bounds[cuts[k]] - rows.start
             if k > 0 and cuts[k] - cuts[k - 1] > 1:
                 left[number_left, 0], left[number_left, 1] = cuts[k - 1], cuts[k]
                 number_left += 1
-        layout, factors, lower, higher = (box, t, number), (V.alpha, V.beta, A, B), below[begin:end], above[begin:end]
-        _between(layout, w[begin:end], factors, ends, profile, first, one, factor, lower, higher)
-    return done, number_left
+        _between(box, t, boxes, w[rows], (V.alpha, V.beta, A, B), ends, functions, below[rows], above[rows])
+    return number_left
+
+
+def _over_bunches(
+    ranges: IntArray,
+    pair: float,
+    x: FloatArray,
+    w: FloatArray,
+    bounds: IntArray,
+    V: Factors,
+    profile: Profile,
+    first: int,
+    below: FloatArray,
+    above: FloatArray,
+) -> NDArray[np.bool_]:
+    """Do what `graded_sums` does for lists of many grades: bunches first, then the grades of each."""
+    layout = lay_out_lists(bounds[ranges], x, profile, pair, partial(_bunch_time, profile, first))
+    if layout.found.any():
+        left = np.empty((int(np.sum(ranges[:, 1] - ranges[:, 0])) // 2, 2), np.int64)
+        small = _small(profile, first, layout.boxes)
+        functions = profile.half, profile.reach, profile.matrix[first:], profile.tail[first:]
+        within = left[: _sums_of_bunches(ranges, layout, small, w, bounds, V, functions, below, above, left)]
+        summed = graded_sums(within, _pair(first), x, w, bounds, V, profile, first, below, above)
+        _directly(within[~summed], x, w, bounds, V, profile.c, first, below, above)
+    return layout.found
 
 
 def _over_grades(
@@ -258,19 +287,23 @@ def _over_grades(
     below: FloatArray,
     above: FloatArray,
 ) -> NDArray[np.bool_]:
-    """Do what `graded_sums` does for lists of few grades: each grade has a mix of the moments of the others."""
+    """Do so for lists of few grades: each grade has a mix of the moments of the others."""
     number = ranges[:, 1] - ranges[:, 0]
+    time = partial(sum_time, profile, below.shape[1], rounds=number)
+    layout = lay_out_lists(bounds[ranges], x, profile, pair, time)
+    if not layout.found.any():
+        return layout.found
     k = np.arange(number.max())
     grade = np.minimum(ranges[:, :1] + k, ranges[:, 1:] - 1)
     ends = np.where(k < number[:, None], bounds[grade + 1], bounds[grade])  # no documents where a list has fewer grades
     rows = np.stack((bounds[grade], ends), axis=2)
     A, B = V.A[grade], V.B[grade]
     mix = (V.alpha + np.abs(A[:, :, None] - A[:, None])) * (V.beta + np.abs(B[:, :, None] - B[:, None]))
-    layout = lay_out_lists(bounds[ranges], x, pair, below.shape[1], profile, number)
+    own, seen = moments(layout, w, rows, profile)
     lower, higher = np.tril(mix, -1), np.triu(mix, 1)
     for part, out in ((lower + higher, below),) if below is above else ((lower, below), (higher, above)):
-        mixed_sums(layout, rows, w, rows, part, profile, first, out)
-    return layout.boxes > 0
+        add_sums(layout, own, part, seen, rows, profile, first, out)
+    return layout.found
 
 
 def graded_sums(
@@ -292,14 +325,8 @@ def graded_sums(
     grades, ``above[i, f - first]`` that over higher ones; both may be one array. Returns which lists were done; nothing
     is done where a double loop is cheaper, in which n^2 pairs take `pair` ns each.
     """
-    number = ranges[:, 1] - ranges[:, 0]
-    few, done = number <= _BUNCHES, np.empty(len(ranges), np.bool_)
-    if few.any():
-        done[few] = _over_grades(ranges[few], pair, x, w, bounds, V, profile, first, below, above)
-    if not few.all():
-        left = np.empty((int(number.sum()) // 2, 2), np.int64)
-        done[~few], bunches = _over_bunches(ranges[~few], pair, x, w, bounds, V, profile, first, below, above, left)
-        within, own = left[:bunches], _PAIR_WITH_VALUE if first == VALUES else _PAIR
-        summed = graded_sums(within, own, x, w, bounds, V, profile, first, below, above)
-        _directly(within[~summed], x, w, bounds, V, profile.c, first, below, above)
+    few, done = ranges[:, 1] - ranges[:, 0] <= _BUNCHES, np.empty(len(ranges), np.bool_)
+    for chosen, sums in ((few, _over_grades), (~few, _over_bunches)):
+        if chosen.any():
+            done[chosen] = sums(ranges[chosen], pair, x, w, bounds, V, profile, first, below, above)
     return done

@@ -17,11 +17,11 @@ each grade of positive gain: a double loop where there are many.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from boostlist.arrays import frozen
 from boostlist.losses.difference_sums import (
     CURVATURES,
     SLOPES,
@@ -31,6 +31,7 @@ from boostlist.losses.difference_sums import (
     lay_out_lists,
     list_sums,
     profile,
+    sum_time,
 )
 from boostlist.losses.long_lists import Part, documents_without
 
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
 
 MOST_GRADES = 16
 """More grades of positive gain are left to the double loop."""
-
-# What one of n^2 pairs takes in the double loop, in ns, by the number of sums that replace it.
-_PAIR = 0.2
 
 
 class LongERR(NamedTuple):
@@ -65,6 +63,8 @@ class LongERR(NamedTuple):
         Where the documents of each R begin and end in each query.
     bare
         Documents with R = 0, by query.
+    pair
+        What one of n^2 pairs takes in the double loop, in ns, by the number of sums that replace it.
     """
 
     soft: Profile
@@ -75,6 +75,7 @@ class LongERR(NamedTuple):
     alike: IntArray
     bare: IntArray
     tables: ERRTables
+    pair: float = 0.4
 
 
 def _functions(u: FloatArray, R: float, rest: float) -> list[FloatArray]:
@@ -111,10 +112,12 @@ def soft_err(part: Part, f: FloatArray, need: int, out: Outputs, tables: LongERR
     """Value, gradient and majorizer of smoothed ERR."""
     stop, tau = tables.stop, tables.tables.tau
     lists = part.lists
-    x = part.in_order(f, frozen(np.full_like(lists.weight, 1 / tau)))
+    x = part.in_order(f, np.full_like(lists.weight, 1 / tau))
     whole, n, grades = part.rows, part.size, tables.F0.size
-    layout = lay_out_lists(whole, x, _PAIR, 3, stop, 2 * grades)
-    done[lists.query] = layout.boxes > 0
+    layout = lay_out_lists(whole, x, stop, tables.pair, partial(sum_time, stop, 3, rounds=2 * grades))
+    done[lists.query] = layout.found
+    if not layout.found.any():
+        return
     gained = whole.copy()  # documents without a gain come first
     gained[:, 0] += tables.bare[lists.query]
     # Documents of each R, in every list: they lie side by side.

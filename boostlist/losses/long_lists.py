@@ -12,14 +12,23 @@ spread so far that a double loop is cheaper, a loop here leaves ``done`` False.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from boostlist.arrays import frozen
 from boostlist.losses.base import VALUE
-from boostlist.losses.difference_sums import CURVATURES, SLOPES, VALUES, is_wide, lay_out_lists, list_sums
+from boostlist.losses.difference_sums import (
+    CURVATURES,
+    SLOPES,
+    VALUES,
+    is_wide,
+    lay_out_lists,
+    list_sums,
+    sum_time,
+)
 from boostlist.losses.graded_sums import graded_sums
 from boostlist.parallel import compiled, over_blocks
 
@@ -82,27 +91,26 @@ class LongPairs(NamedTuple):
     ) -> LongPairs:
         """Make the tables; if tied, pairs of the same grade count too, and all by the same V = alpha beta."""
         levels, c = queries.levels, profile.c
-        below = _pairs_below(levels, levels.sizes, V)
-        above = levels.flip(
-            _pairs_below(levels, levels.flip(levels.sizes), V._replace(A=levels.flip(V.A), B=levels.flip(V.B)))
-        )
-        E0 = E2 = 0.0
-        pairs = levels.sum_by_query(levels.sizes * below)
+        flipped = V._replace(A=levels.flip(V.A), B=levels.flip(V.B))
+        count = levels.sizes.astype(np.float64)
+        below = _pairs_below(levels, count, V)
+        above = levels.flip(_pairs_below(levels, levels.flip(count), flipped))
         if tied:
             same = V.alpha * V.beta
-            E0, E2, kappa = np.log(2 * (1 + c)), 1 / (1 + c), same * kappa
-            below, above = below / same, above / same
-            pairs = 0.5 * queries.sizes * (queries.sizes - 1)
+            E0, E2, lead, kappa = math.log(2 * (1 + c)), 1 / (1 + c), (below - above) / same, same * kappa
+            pairs = np.asarray(0.5 * queries.sizes * (queries.sizes - 1))
+        else:
+            E0, E2, lead, pairs = 0.0, 0.0, below - above, levels.sum_by_query(count * below)
         slopes = queries.weight * kappa * gamma
-        tables = (gamma, kappa, None if tied else V, below - above, constant * pairs, slopes, slopes * gamma)
-        return cls(pair, profile, E0, E2, *(frozen(each) if isinstance(each, np.ndarray) else each for each in tables))
+        weights = None if tied else V
+        return cls(pair, profile, E0, E2, gamma, kappa, weights, lead, constant * pairs, slopes, slopes * gamma)
 
 
 def _pairs_below(levels: Levels, count: FloatArray, V: Factors) -> FloatArray:
     """Return for each level the sum of V over the documents of lower ones, as `pairwise_loops` has it."""
     dA, dB = (np.abs(np.diff(each, prepend=0.0)) for each in (V.A, V.B))
     dA[levels.start[:-1]] = dB[levels.start[:-1]] = 0.0
-    m00 = levels.sum_below(count.astype(np.float64))
+    m00 = levels.sum_below(count)
     m10, m01 = V.alpha * m00 + levels.sum_below(dA * m00), V.beta * m00 + levels.sum_below(dB * m00)
     step = dA * m01 + dB * (m10 + dA * m00)
     return np.asarray(V.alpha * V.beta * m00 + levels.sum_below(step) + step)
@@ -150,17 +158,19 @@ class Part(NamedTuple):
         """Whether this is one list so long that it is cut into blocks, for all threads."""
         return is_wide(self.rows)
 
-    def over_blocks(self, step: Callable[[int, int, int], None]) -> None:
-        """Call ``step(k, lo, hi)`` for the k-th block of documents, on all threads."""
+    def over_blocks(self, step: Callable[[IntArray], None]) -> None:
+        """Call ``step(rows)`` for all lists, or on all threads for each block of a wide one."""
         if self.wide:
-            over_blocks(lambda k, _, lo, hi: step(k, lo, hi), self.rows)
+            over_blocks(lambda _k, _r, lo, hi: step(np.array([[lo, hi]])), self.rows)
         else:
-            step(0, 0, self.size)
+            step(self.rows)
 
     def in_order(self, values: FloatArray, gamma: FloatArray) -> FloatArray:
         """Return gamma, by query, times the difference of each value from the first of its list."""
-        x = np.empty(self.size)
-        self.over_blocks(lambda _, lo, hi: _gather(self.lists, self.rows, values, gamma, self.order, lo, hi, x))
+        x, query = np.empty(self.size), self.lists.query
+        first, factor = self.lists.start[query], gamma[query]
+        shift = first - self.rows[:, 0]
+        self.over_blocks(lambda rows: _gather(rows, first, shift, self.order, values, factor, x))
         return x
 
     def by_document(self, values: AnyArray) -> Any:
@@ -169,9 +179,13 @@ class Part(NamedTuple):
 
     def write(self, values: FloatArray, factor: FloatArray, done: NDArray[np.bool_], out: FloatArray) -> None:
         """Put the values, times a factor by query, where the documents of those lists belong that are done."""
-        self.over_blocks(
-            lambda _, lo, hi: _scatter(self.lists, self.rows, values, factor, self.order, done, lo, hi, out)
-        )
+        query = self.lists.query
+        own = done[query]
+        first, factors, shift = self.lists.start[query], factor[query], self.lists.start[query] - self.rows[:, 0]
+        if own.all():
+            self.over_blocks(lambda rows: _scatter(rows, first, shift, self.order, values, factors, out))
+        else:
+            _scatter(self.rows[own], first[own], shift[own], self.order, values, factors[own], out)
 
 
 def side_by_side(begin: IntArray, end: IntArray) -> IntArray:
@@ -188,31 +202,28 @@ def documents_without(values: FloatArray, levels: Levels) -> IntArray:
 
 
 @compiled
-def _gather(lists, rows, values, gamma, order, lo, hi, x):  # type: ignore[no-untyped-def]
+def _gather(rows, first, shift, order, values, factor, x):  # type: ignore[no-untyped-def]
     for r in range(rows.shape[0]):
-        q, at = lists.query[r], rows[r, 0]
-        row = lists.start[q]
-        for i in range(max(lo, at) - at, min(hi, rows[r, 1]) - at):
-            x[at + i] = gamma[q] * (values[row + order[row + i]] - values[row])
+        base = values[first[r]]
+        for i in range(rows[r, 0], rows[r, 1]):
+            x[i] = factor[r] * (values[first[r] + order[shift[r] + i]] - base)
 
 
 @compiled
-def _scatter(lists, rows, values, factor, order, done, lo, hi, out):  # type: ignore[no-untyped-def]
+def _scatter(rows, first, shift, order, values, factor, out):  # type: ignore[no-untyped-def]
     for r in range(rows.shape[0]):
-        q, at = lists.query[r], rows[r, 0]
-        row = lists.start[q]
-        if done[q]:
-            for i in range(max(lo, at) - at, min(hi, rows[r, 1]) - at):
-                out[row + order[row + i]] = factor[q] * values[at + i]
+        for i in range(rows[r, 0], rows[r, 1]):
+            out[first[r] + order[shift[r] + i]] = factor[r] * values[i]
 
 
 def _sums(part: Part, tables: LongPairs, x: FloatArray, w: FloatArray, first: int) -> tuple[FloatArray, Any]:
     """Return the sums of the functions from `first` on, and for which lists they were made."""
     sums, profile = np.zeros((part.size, CURVATURES + 1 - first)), tables.profile
     if tables.V is None:
-        layout = lay_out_lists(part.rows, x, tables.pair, sums.shape[1], profile)
-        list_sums(layout, part.rows, w, part.rows, profile, first, sums)
-        return sums, layout.boxes > 0
+        layout = lay_out_lists(part.rows, x, profile, tables.pair, partial(sum_time, profile, sums.shape[1]))
+        if layout.found.any():
+            list_sums(layout, part.rows, w, part.rows, profile, first, sums)
+        return sums, layout.found
     V = tables.V._replace(A=tables.V.A[part.level], B=tables.V.B[part.level])
     return sums, graded_sums(part.grades, tables.pair, x, w, part.bounds, V, profile, first, sums, sums)
 
@@ -221,12 +232,15 @@ def pairs(part: Part, f: FloatArray, need: int, out: Outputs, tables: LongPairs,
     """Value, gradient and diagonal."""
     query, x = part.lists.query, part.in_order(f, tables.gamma)
     sums, done[query] = _sums(part, tables, x, np.ones(part.size), VALUES if need & VALUE else SLOPES)
+    if not done[query].any():
+        return
     lead = part.by_document(tables.lead)
     slope, bend = np.empty((2, part.size))
 
-    def finish(_: int, lo: int, hi: int) -> None:
-        np.subtract(sums[lo:hi, -2], lead[lo:hi], out=slope[lo:hi])
-        np.subtract(sums[lo:hi, -1], tables.E2, out=bend[lo:hi])
+    def finish(rows: IntArray) -> None:
+        own = slice(rows[0, 0], rows[-1, 1])
+        np.subtract(sums[own, -2], lead[own], out=slope[own])
+        np.subtract(sums[own, -1], tables.E2, out=bend[own])
 
     part.over_blocks(finish)
     part.write(slope, tables.slopes, done, out.gradient)
@@ -241,7 +255,7 @@ def pairs_hessp(
 ) -> None:
     """Hessian-vector product: sum_j V E'' (v_i - v_j)."""
     x = part.in_order(f, tables.gamma)
-    direction = part.in_order(v, frozen(np.ones_like(tables.gamma)))
+    direction = part.in_order(v, np.ones_like(tables.gamma))
     bends, done[part.lists.query] = _sums(part, tables, x, np.ones(part.size), CURVATURES)
     moved, _ = _sums(part, tables, x, direction, CURVATURES)
     part.write(direction * bends[:, 0] - moved[:, 0], tables.bends, done, out)

@@ -6,24 +6,33 @@ over all documents as they stand,
     h_i = (n + 1)/2 - 1/2 sum_j E'(x_i - x_j),   gradient_k = 1/tau [ sum_j w_kj c_j - c_k sum_j w_kj ]
 
 In the diagonal, sum_j w_kj |c_j - c_k| is not: it wants documents with a larger c apart from those with a smaller one.
-Up to some hundred documents of positive gain have a double loop. More are put into groups of c, four to the octave, as
-if these were grades: exact between groups, and within a group the difference is taken to be the largest that c_k can
-have there. So D is a little larger than for short lists, and still majorizes H.
+Up to some hundred documents of positive gain have a double loop. More are put into groups of c, four to the octave
+where c is large, as if these were grades: exact between groups, and within a group the difference is taken to be the
+largest that c_k can have there. So D is a little larger than for short lists, and still majorizes H.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from boostlist.arrays import frozen
-from boostlist.losses.difference_sums import CURVATURES, SLOPES, Profile, lay_out_lists, list_sums, profile
-from boostlist.losses.graded_sums import graded_sums
+from boostlist.losses.difference_sums import (
+    CURVATURES,
+    SLOPES,
+    Layout,
+    Profile,
+    add_sums,
+    lay_out_lists,
+    list_sums,
+    moments,
+    profile,
+    sum_time,
+)
 from boostlist.losses.long_lists import Part, documents_without, side_by_side
 from boostlist.losses.ratios import exponentials, ratios
 from boostlist.losses.smoothed_loops import PositionTables, position_terms
-from boostlist.losses.weights import Factors
 from boostlist.parallel import compiled, vectorized
 
 if TYPE_CHECKING:
@@ -32,8 +41,9 @@ if TYPE_CHECKING:
     from boostlist._typing import FloatArray, IntArray
     from boostlist.losses.compiled import Outputs
 
-# Groups of c: the first is for c = 0, the last for the largest; below 2^-31 of that, all are in one.
-_GROUPS = 128
+# Groups of c: the first is for c = 0, the last for the largest; and where they lie, in octaves below that.
+_GROUPS = 64
+_OCTAVES, _BELOW = (-25.0, -18.0, -10.0, 0.0), (-63.0, -56.0, -40.0, 0.0)
 # Documents of positive gain up to which a double loop over them takes less time than sums over groups.
 _FEW = 800
 
@@ -85,78 +95,55 @@ def _differences(rows, x, c, out):  # type: ignore[no-untyped-def]
             total[i] = _differences_row(ratio[:i], d, d[i], total)
 
 
-@compiled
-def _group(rows, c, order, bounds):  # type: ignore[no-untyped-def]
-    """Put the documents of each list in ascending order of their group of c.
-
-    Return which groups each list has; bounds says where each of them begins.
-    """
-    group, place = np.empty(c.size, np.int64), np.empty(_GROUPS, np.int64)
-    grades, used = np.empty_like(rows), 0
-    for r in range(rows.shape[0]):
-        begin, end = rows[r, 0], rows[r, 1]
-        top = 0.0
-        for i in range(begin, end):
-            top = max(top, c[i])
-        place[:] = 0
-        for i in range(begin, end):
-            octaves = np.log2(c[i] / top) if c[i] > 0 else -np.inf
-            group[i] = 0 if c[i] == 0 else max(_GROUPS - 1 + int(np.floor(4 * octaves)), 1)
-            place[group[i]] += 1
-        grades[r, 0], at = used, begin
-        for g in range(_GROUPS):
-            if place[g]:
-                bounds[used] = at
-                used += 1
-            at, place[g] = at + place[g], at
-        grades[r, 1] = used
-        for i in range(begin, end):
-            order[place[group[i]]] = i
-            place[group[i]] += 1
-    bounds[used] = c.size
-    return grades
-
-
-@compiled
-def _bound(order, bounds, groups, c, others, sums, out):  # type: ignore[no-untyped-def]
-    """Fill out with the bound of `_grouped_differences`, from sums of w_kj and w_kj c_j over lower and higher ones."""
-    for g in range(groups):
-        low, high = np.inf, -np.inf
-        for i in range(bounds[g], bounds[g + 1]):
-            low, high = min(low, c[i]), max(high, c[i])
-        for i in range(bounds[g], bounds[g + 1]):
-            k = order[i]
-            between = 0.5 * (c[i] * (sums[0, i, 0] - sums[1, i, 0]) - (sums[2, i, 0] - sums[3, i, 0]))
-            within = others[k] - 0.5 * (sums[0, i, 0] + sums[1, i, 0])
-            out[k] = max(between, 0.0) + max(within, 0.0) * max(c[i] - low, high - c[i])
-
-
 def _grouped_differences(
-    rows: IntArray, x: FloatArray, c: FloatArray, others: FloatArray, profile: Profile, out: FloatArray
-) -> None:
-    """Fill out with a bound on sum_j w_kj |c_j - c_k|, exact but for pairs within a group; others is sum_j w_kj."""
-    order, bounds = np.empty(x.size, np.int64), np.empty(x.size + 1, np.int64)
-    grades = _group(rows, c, order, bounds)
-    y, sums, zero = x[order], np.zeros((4, x.size, 1)), np.zeros(grades[-1, 1])
-    for turn, weight in enumerate((np.ones(x.size), c[order])):
-        below, above = sums[2 * turn], sums[2 * turn + 1]
-        graded_sums(grades, np.inf, y, weight, bounds, Factors(1.0, 1.0, zero, zero), profile, CURVATURES, below, above)
-    _bound(order, bounds, zero.size, weight, others, sums, out)
+    layout: Layout, sizes: IntArray, top: IntArray, c: FloatArray, others: FloatArray, profile: Profile
+) -> FloatArray:
+    """Return a bound on sum_j w_kj |c_j - c_k| for some documents k and j of each list of a layout.
 
+    It is exact but for pairs within a group.
 
-@compiled
-def _terms(lists, rows, gained, positions, sums, found, c, S, e, value):  # type: ignore[no-untyped-def]
-    """Fill c, S = sum_j w_kj and e, and write the values."""
-    for r in range(rows.shape[0]):
-        if not found[r]:
-            continue
-        q, begin, end = lists.query[r], rows[r, 0], rows[r, 1]
-        n = end - begin
-        for i in range(gained[r, 0], end):
-            # The sums hold each document with itself: E'(0) = 0, E''(0) = 1/2.
-            c[i] = 0.5 * (n + 1 - sums[i, 0])
-            S[i] = e[i] = 0.5 * (sums[i, 1] - 0.5)
-        value[q] = 1 - positions.scale[q] * position_terms(q, positions, c[begin:end], e[begin:end])
+    Parameters
+    ----------
+    sizes, top
+        How many documents of each list, and which.
+    c, others
+        c_k and sum_j w_kj, by place in `top`.
+    """
+    lists, first = len(sizes), np.cumsum(sizes) - sizes
+    largest = np.maximum(np.maximum.reduceat(c, first), np.finfo(np.float64).tiny)
+    with np.errstate(divide="ignore"):
+        octaves = np.log2(c / np.repeat(largest, sizes))
+    group = np.maximum(np.floor(np.interp(octaves, _OCTAVES, _BELOW)) + _GROUPS - 1, c > 0)
+    key = (np.repeat(_GROUPS * np.arange(lists), sizes) + group).astype(np.int16)
+    order = np.argsort(key, kind="stable")
+    counts = np.bincount(key, minlength=_GROUPS * lists)
+    ends = np.cumsum(counts)
+    ranges = np.stack((ends - counts, ends), axis=1).reshape(lists, _GROUPS, 2)
+    c, index = c[order], top[order]
+    grouped = layout._replace(box=layout.box[index], t=layout.t[index])
+    each = np.ones((lists, _GROUPS, 1))
+
+    def sums(sets: FloatArray, seen: NDArray[np.bool_]) -> FloatArray:
+        total = np.zeros((c.size, 1))
+        add_sums(grouped, sets, each, seen, ranges, profile, CURVATURES, total)
+        return 0.5 * total[:, 0]
+
+    def less_higher(own: FloatArray) -> FloatArray:
+        """Return the moments of all lower groups less those of all higher ones."""
+        passed = np.cumsum(own, axis=0)
+        return np.asarray(2 * passed - own - passed[-1])
+
+    whole, seen = moments(grouped, layout.one, ranges, profile)
+    charged, _ = moments(grouped, c, ranges, profile)
+    between = c * sums(less_higher(whole), seen) - sums(less_higher(charged), seen)
+    within = others[order] - sums(whole.sum(axis=0) - whole, seen)
+    filled = counts > 0
+    low, high = (
+        np.repeat(extreme.reduceat(c, (ends - counts)[filled]), counts[filled]) for extreme in (np.minimum, np.maximum)
+    )
+    bound = np.empty(c.size)
+    bound[order] = np.maximum(between, 0.0) + np.maximum(within, 0.0) * np.maximum(c - low, high - c)
+    return bound
 
 
 def soft_positions(
@@ -165,15 +152,18 @@ def soft_positions(
     """Value, gradient and majorizer of smoothed NDCG and reciprocal rank."""
     lists, whole, n = part.lists, part.rows, part.size
     positions, profile = tables.tables, tables.profile
-    x = part.in_order(f, frozen(np.full_like(lists.weight, 1 / positions.tau)))
-    layout = lay_out_lists(whole, x, tables.pair, 2, profile)
-    found = layout.boxes > 0
+    x = part.in_order(f, np.full_like(lists.weight, 1 / positions.tau))
+    layout = lay_out_lists(whole, x, profile, tables.pair, partial(sum_time, profile, 2))
+    found = layout.found
     done[lists.query] = found
     if not found.any():
         return
     # Documents without a gain come first; they have c = e = 0, and their positions do not matter.
     gained = whole.copy()
     gained[:, 0] += tables.bare[lists.query]
+    rows = side_by_side(*gained.T)
+    number = rows[:, 1] - rows[:, 0]
+    top = np.arange(rows[-1, 1]) + np.repeat(gained[:, 0] - rows[:, 0], number)
 
     def sums(w: FloatArray, targets: IntArray) -> FloatArray:
         """Return 2 sum_j w_kj w_j over documents j with a gain, k included, for which w_kk = 1/4."""
@@ -181,27 +171,32 @@ def soft_positions(
         list_sums(layout, gained, w, targets, profile, CURVATURES, total)
         return total[:, 0]
 
+    # The sums hold each document with itself: E'(0) = 0, E''(0) = 1/2.
     ahead = np.zeros((n, 2))
     list_sums(layout, whole, layout.one, gained, profile, SLOPES, ahead)
-    c, S, e = np.zeros((3, n))
-    _terms(lists, whole, gained, positions, ahead, found, c, S, e, out.value)
-    among, bend = sums(layout.one, gained), sums(c, whole)
+    h, S = 0.5 * (np.repeat(whole[:, 1] - whole[:, 0] + 1, number) - ahead[top, 0]), 0.5 * (ahead[top, 1] - 0.5)
+    a, c, e, b = part.by_document(positions.a)[top], h, S.copy(), np.empty_like(h)
+    position_terms(a, positions.reciprocal, positions.cut, 4 / positions.tau, c, e, b)
+    out.value[lists.query] = 1 - positions.scale[lists.query] * np.add.reduceat(b, rows[:, 0])
+    charge = np.zeros(n)
+    charge[top] = c
+    others, bend = 0.5 * (sums(layout.one, gained)[top] - 0.5), sums(charge, whole)
     pull = bend.copy()
-    few = gained[:, 1] - gained[:, 0] <= _FEW
-    for chosen in (found & few, found & ~few):
-        if chosen.any():
-            rows = side_by_side(*gained[chosen].T)
-            top = np.arange(rows[-1, 1]) + np.repeat(gained[chosen, 0] - rows[:, 0], rows[:, 1] - rows[:, 0])
-            x_top, c_top, others, apart = x[top], c[top], 0.5 * (among[top] - 0.5), np.empty(top.size)
-            if few[chosen].any():
-                _differences(rows, x_top, c_top, apart)
-            else:
-                _grouped_differences(rows, x_top, c_top, others, profile, apart)
-            pull[top] -= c_top * (0.5 + 2 * S[top])
-            # A bare document differs by c_j from the others, these by c_k from it, among themselves by c_j - c_k.
-            bend[top] = 2 * (apart + np.maximum(S[top] - others, 0.0) * c_top)
+    pull[top] -= c * (0.5 + 2 * S)
+    apart, few = np.zeros_like(c), number <= _FEW
+    if (found & few).any():
+        _differences(rows[found & few], x[top], c, apart)
+    many = found & ~few
+    if many.any():
+        chosen = np.repeat(many, number)
+        boxes = layout._replace(begin=layout.begin[many], boxes=layout.boxes[many])
+        apart[chosen] = _grouped_differences(boxes, number[many], top[chosen], c[chosen], others[chosen], profile)
+    # A bare document differs by c_j from the others, these by c_k from it, among themselves by c_j - c_k.
+    bend[top] = 2 * (apart + np.maximum(S - others, 0.0) * c)
     if positions.cut < np.inf:
-        bend += sums(e, whole) + e * (2 * S - 0.5)
+        charge[top] = e
+        bend += sums(charge, whole)
+        bend[top] += e * (2 * S - 0.5)
     factor = lists.weight * positions.scale / positions.tau
     part.write(pull, 0.5 * factor, done, out.gradient)
     part.write(bend, factor / positions.tau, done, out.diag)

@@ -127,7 +127,7 @@ class SmoothNDCG(Smoothed):
 
     def long_loops(self, queries: Queries, tables: PositionTables) -> LongLoops:
         """Return a loop that sums over boxes of scores."""
-        return LongLoops(long_positions.soft_positions, None, LongPositions.of(0.07, tables))
+        return LongLoops(long_positions.soft_positions, None, LongPositions.of(0.2, tables))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +154,7 @@ class SmoothMRR(Smoothed):
 
     def long_loops(self, queries: Queries, tables: PositionTables) -> LongLoops:
         """Return a loop that sums over boxes of scores; the double loop has few pairs, those of the best documents."""
-        return LongLoops(long_positions.soft_positions, None, LongPositions.of(0.02, tables))
+        return LongLoops(long_positions.soft_positions, None, LongPositions.of(0.03, tables))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -78,25 +78,20 @@ class PositionTables(NamedTuple):
     a: FloatArray
 
 
-@inner
-def position_terms(q, tables, h, S):  # type: ignore[no-untyped-def]
-    """Turn h into c and S into e S, and return the sum of a b(h); documents are in ascending order of grade."""
-    levels, a = tables.levels, tables.a
-    begin = levels.document[levels.start[q]]
-    gained = 0.0
-    for g in range(levels.start[q], levels.start[q + 1]):
-        for i in range(levels.document[g] - begin, levels.document[g + 1] - begin):
-            if a[g] == 0:
-                h[i] = S[i] = 0.0
-                continue
-            if tables.reciprocal:
-                b, c, e = 1 / h[i], 1 / (h[i] * h[i]), 0.0
-            else:
-                b, c, e = _discount(h[i], tables.cut, 4 / tables.tau)
-            gained += a[g] * b
-            h[i] = a[g] * c
-            S[i] = a[g] * e * S[i]
-    return gained
+@compiled
+def position_terms(a, reciprocal, cut, power, h, S, b):  # type: ignore[no-untyped-def]
+    """Turn h into c and S into e S, and fill b with a b(h), for documents of gain a."""
+    for i in range(a.size):
+        if a[i] == 0:
+            h[i] = S[i] = b[i] = 0.0
+            continue
+        if reciprocal:
+            discount, c, e = 1 / h[i], 1 / (h[i] * h[i]), 0.0
+        else:
+            discount, c, e = _discount(h[i], cut, power)
+        b[i] = a[i] * discount
+        h[i] = a[i] * c
+        S[i] *= a[i] * e
 
 
 class ERRTables(NamedTuple):
@@ -115,7 +110,7 @@ def soft_positions(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     document = levels.document
     most = longest(lists.query, lists.start)
     x, E, h, S = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
-    pull, curvature = np.empty(most), np.empty(most)
+    gain, b, pull, curvature = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     ratio = np.empty(BLOCK)
     for q in lists.query:
         rows = slice(lists.start[q], lists.start[q + 1])
@@ -130,6 +125,7 @@ def soft_positions(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
         while a[lowest] == 0:
             lowest += 1
         bare = document[lowest] - begin
+        spread_by_grade(lowest, levels.start[q + 1], document, a, gain)
         h[:n] = 1.0
         S[:n] = 0.0
         for left in range(0, n, BLOCK):
@@ -140,7 +136,10 @@ def soft_positions(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
                 ahead, slopes = _position_row(r, h[left:right], S[left:right])
                 h[i] += ahead
                 S[i] += slopes
-        gained = position_terms(q, tables, h, S)
+        h[:bare] = S[:bare] = gained = 0.0
+        position_terms(gain[: n - bare], tables.reciprocal, tables.cut, 4 / tau, h[bare:n], S[bare:n], b)
+        for i in range(n - bare):
+            gained += b[i]
         pull[:n] = 0.0
         curvature[:n] = 0.0
         for left in range(0, n, BLOCK):

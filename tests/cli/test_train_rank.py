@@ -108,7 +108,9 @@ def test_a_missing_label_is_named_with_its_file(tmp_path, capsys):
 
 def test_text_is_dropped_or_a_category(tmp_path, capsys):
     table, other, model = (str(tmp_path / name) for name in ("train.csv", "test.csv", "m.txt"))
-    rows = [f"{q},{y},{town},title {y},{y + q % 2}" for q in range(40) for y, town in enumerate(["Ulm", "Bonn", "", "Köln"])]
+    rows = [
+        f"{q},{y},{town},title {y},{y + q % 2}" for q in range(40) for y, town in enumerate(["Ulm", "Bonn", "", "Köln"])
+    ]
     (tmp_path / "train.csv").write_text("\n".join(["qid,label,town,title,x", *rows]), encoding="utf-8")
     command = ["train", table, "-m", "lightgbm:listnet?n_estimators=3"]
     for options, message in (

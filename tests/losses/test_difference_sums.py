@@ -17,6 +17,10 @@ from boostlist.losses.weights import Factors
 ALWAYS = 1e12
 
 
+def no_time(n, boxes):
+    return 0 * n
+
+
 @pytest.fixture(params=["whole lists", "lists in blocks"])
 def blocks(request, monkeypatch):
     """Run a test with lists that are gone through as a whole, and again with lists cut into blocks for all threads."""
@@ -62,7 +66,7 @@ def test_sums_keep_the_tolerance(c, tolerance):
     for name, x in score_sets(rng, n):
         w = rng.normal(size=n)
         rows, out = np.array([[0, n]]), np.zeros((n, 3))
-        layout = lay_out_lists(rows, x, ALWAYS, 3, profile(c, tolerance))
+        layout = lay_out_lists(rows, x, profile(c, tolerance), ALWAYS, no_time)
         list_sums(layout, rows, w, rows, profile(c, tolerance), VALUES, out)
         error = np.abs(out.T - exact_sums(x, w, c)).max(1) / np.abs(w).sum()
         assert error[0] <= tolerance * (1 + np.ptp(x)), name
@@ -74,7 +78,7 @@ def test_a_looser_tolerance_is_less_work():
 
 
 def test_scores_too_far_apart_are_left_to_the_double_loop():
-    assert lay_out_lists(np.array([[0, 2]]), np.array([0.0, 1e9]), ALWAYS, 3, profile(1.0)).boxes == 0
+    assert lay_out_lists(np.array([[0, 2]]), np.array([0.0, 1e9]), profile(1.0), ALWAYS, no_time).boxes == 0
 
 
 @pytest.mark.usefixtures("blocks")
