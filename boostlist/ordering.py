@@ -56,6 +56,18 @@ def rank(f, k, room, long):  # type: ignore[no-untyped-def]
     return m
 
 
+@inner
+def first_by_sort(f, m, room):  # type: ignore[no-untyped-def]
+    """Write the first m documents of a query to ``room.order``, by a sort of all that may be among them."""
+    order, candidate, place, score, descending, space = room
+    c = _select(f, m, candidate, score)
+    for i in range(c):
+        descending[i] = -score[i]
+    sort(descending, 0, c, score, place, space)
+    for r in range(m):
+        order[r] = candidate[place[r]]
+
+
 @inlined
 def _select(f, m, candidate, score):  # type: ignore[no-untyped-def]
     """Write documents and scores that may be among the first m, in row order, and return their number.

@@ -37,7 +37,7 @@ from boostlist.losses.draws import exponentials_of, key_of, mix
 from boostlist.losses.lambda_loss import swap_gains
 from boostlist.losses.ratios import FAR, exponentials
 from boostlist.losses.weights import Grades, check_grades
-from boostlist.ordering import rank, room
+from boostlist.ordering import first_by_sort, room
 from boostlist.parallel import compiled, inner, longest, over_queries, vectorized
 from boostlist.sorting import sort
 
@@ -72,14 +72,12 @@ def _draw(key, near, rate, f, noise, wait):  # type: ignore[no-untyped-def]
 @inner
 def _first(partly, wait, m, ascending, space):  # type: ignore[no-untyped-def]
     """Put the m documents that wait least, or all, in order; `ascending` is to work in."""
-    n = wait.size
-    if partly is not None:  # noqa: SIM102, numba leaves out what hangs on this alone
-        if 2 * m < n:
-            for i in range(n):
-                ascending[i] = -wait[i]
-            rank(ascending[:n], m, space, True)
-            return
-    sort(wait, 0, n, ascending, space.order, space.space)
+    if partly is None:
+        sort(wait, 0, wait.size, ascending, space.order, space.space)
+        return
+    for i in range(wait.size):
+        ascending[i] = -wait[i]
+    first_by_sort(ascending[: wait.size], m, space)
 
 
 @inner
