@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from boostlist._typing import AnyArray, FloatArray, IntArray
-from boostlist.parallel import inner
+from boostlist.parallel import inlined, inner
 
 _RUN, _LANES = 128, 16
 
@@ -26,7 +26,7 @@ class SortSpace(NamedTuple):
     seen: IntArray
 
 
-@inner
+@inlined
 def sort_space(n):  # type: ignore[no-untyped-def]
     """Return space to sort n numbers in."""
     return SortSpace(np.empty(n), np.empty(n, np.int32), np.empty(_RUN), np.empty(_RUN, np.int64))
@@ -44,7 +44,7 @@ def sort(x, lo, hi, key, order, space):  # type: ignore[no-untyped-def]
         length *= 2
 
 
-@inner
+@inlined
 def _sort_run(x, lo, hi, key, order, space):  # type: ignore[no-untyped-def]
     run, seen = space.run, space.seen
     n = hi - lo
