@@ -17,7 +17,7 @@ five grades. Everything that is compared runs in the same process, interleaved.
 (d) The same with labels that all differ within a list, over that with five grades; lists of up to 10,000 documents.
 (e) Wall time for one list of 100,000 documents, on two threads over one.
 (f) The first call in a new installation, where nothing is compiled yet: processor time of binding and of one call, the
-    best of three, for lists of 50 documents and of 1,000.
+    best of three, for a list of 50 documents, one of 1,000, and both at once, which may take other loops.
 (m) Peak memory of a call beyond its inputs; binding and first call in a new process that has imported LightGBM, with
     loops cached on disk. Most of that time is numba's own start.
 """
@@ -225,30 +225,30 @@ import numpy as np
 import boostlist
 from boostlist import Queries, objectives
 
-name, n = sys.argv[1], int(sys.argv[2])
+name, sizes = sys.argv[1], [int(n) for n in sys.argv[2:]]
 loss = eval(name, vars(boostlist.losses)) if "(" in name else getattr(objectives, name)
 rng = np.random.default_rng(0)
-queries, f = Queries.from_sizes(rng.integers(0, 5, n), [n]), rng.normal(size=n)
+queries, f = Queries.from_sizes(rng.integers(0, 5, sum(sizes)), sizes), rng.normal(size=sum(sizes))
 begin = time.process_time()
 loss.bind(queries).gradient_hessian(f)
 print(time.process_time() - begin)
 """
 
 
-def first_call(losses: dict[str, Loss], lengths: tuple[int, ...] = (50, 1_000)) -> None:
+def first_call(losses: dict[str, Loss], lists: tuple[tuple[int, ...], ...] = ((50,), (1_000,), (50, 1_000))) -> None:
     print("\n(f) s of processor time until the first gradient where nothing is compiled, by list length\n", flush=True)
-    markdown(["loss", "cost", *(f"{n:,}" for n in lengths)])
-    markdown(["---", "---", *("--:" for _ in lengths)])
+    markdown(["loss", "cost", *(" and ".join(f"{n:,}" for n in sizes) for sizes in lists)])
+    markdown(["---", "---", *("--:" for _ in lists)])
 
-    def seconds(name: str, n: int) -> float:
+    def seconds(name: str, sizes: tuple[int, ...]) -> float:
         with tempfile.TemporaryDirectory() as empty:
-            command = [sys.executable, "-c", FIRST, name, str(n)]
+            command = [sys.executable, "-c", FIRST, name, *map(str, sizes)]
             environment = {**os.environ, "NUMBA_CACHE_DIR": empty}
             done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
         return float(done.stdout)
 
     for name, loss in losses.items():
-        times = (min(seconds(name, n) for _ in range(3)) for n in lengths)
+        times = (min(seconds(name, sizes) for _ in range(3)) for sizes in lists)
         markdown([f"`{name}`", loss.traits.cost, *(f"{t:.1f}" for t in times)])
 
 
