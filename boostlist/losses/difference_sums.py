@@ -194,7 +194,8 @@ def lay_out_lists(
     edges = edges[edges < x.size]
     low, high = (extreme.reduceat(x, edges)[::2] for extreme in (np.minimum, np.maximum))
     width = 2 * profile.half
-    slots = (high - low) / width
+    with np.errstate(over="ignore", invalid="ignore"):
+        slots = (high - low) / width
     # To go through so many slots takes about so many ns.
     slots = np.where(slots < np.minimum(_MAX_BOXES, _LIST + pair * n * n), slots + 1, 0).astype(np.int64)
     slot, boxes = np.zeros(slots.max(), np.int64), np.zeros(len(rows), np.int64)

@@ -77,8 +77,11 @@ def test_a_looser_tolerance_is_less_work():
     assert profile(1.0, 1e-6).matrix.size < profile(1.0).matrix.size / 2
 
 
-def test_scores_too_far_apart_are_left_to_the_double_loop():
-    assert lay_out_lists(np.array([[0, 2]]), np.array([0.0, 1e9]), profile(1.0), ALWAYS, no_time).boxes == 0
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("far", [1e9, 1e308, np.inf])
+def test_scores_too_far_apart_are_left_to_the_double_loop(far):
+    layout = lay_out_lists(np.array([[0, 2], [2, 4]]), np.array([-far, far, 0.0, 1.0]), profile(1.0), ALWAYS, no_time)
+    np.testing.assert_array_equal(layout.found, [False, True])
 
 
 @pytest.mark.usefixtures("blocks")
@@ -245,6 +248,22 @@ def test_err_of_many_grades_has_a_double_loop():
     np.fill_diagonal(stay, 1)
     T = R / (0.5 + s.sum(1)) * np.exp(np.log(stay).sum(1))
     np.testing.assert_allclose(SmoothERR().bind(Queries.from_sizes(y, [n])).value(f), 1 - T.sum(), rtol=1e-11)
+
+
+@pytest.mark.parametrize("loss", [PairwiseLogistic(), WUB(), SmoothNDCG(k=10), SmoothMRR(), SmoothERR()], ids=repr)
+@pytest.mark.parametrize("grades", [4, 10**9])
+def test_lists_go_together_that_take_sums_and_loops(loss, grades):
+    """Of lists side by side some spread too far for sums; each comes out as it does where all of them do, or none."""
+    rng = np.random.default_rng(9)
+    sizes = [1300, 1200, 40, 1250, 1400]
+    labels, scores = 3 * (rng.integers(0, grades, sum(sizes)) / (grades - 1)), rng.normal(size=sum(sizes))
+    apart = np.repeat([True, False, False, True, False], sizes)
+    bound = loss.bind(Queries.from_sizes(labels, sizes))
+    near, far, both = (
+        np.array(bound.gradient_hessian(scores * factor)) for factor in (1.0, 1e5, np.where(apart, 1e5, 1.0))
+    )
+    np.testing.assert_allclose(both, np.where(apart, far, near), rtol=1e-9, atol=1e-13)
+    assert not np.allclose(near, far)
 
 
 @pytest.mark.parametrize("loss", [PairwiseLogistic(), WUB()], ids=repr)
