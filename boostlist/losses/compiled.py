@@ -70,7 +70,7 @@ class LongLoops(NamedTuple):
 _SHORT = 100
 
 # Documents of a part, about: many share the calls of its loops, and what these work in stays in cache.
-_TOGETHER = 16_384
+_TOGETHER = 24_576
 
 
 @dataclass(frozen=True, kw_only=True)
