@@ -400,6 +400,41 @@ def moments(layout: Layout, w: FloatArray, ranges: IntArray, profile: Profile) -
     return found
 
 
+def coefficients(
+    layout: Layout,
+    sets: FloatArray,
+    mix: FloatArray,
+    wanted: NDArray[np.bool_],
+    profile: Profile,
+    functions: slice,
+) -> FloatArray:
+    """Return by k, function and box the polynomials that are the sums over sets of moments.
+
+    Set s counts mix[r, k, s] times in list r, or set k alone mix[r, k, 0] times where mix has only that. Boxes that are
+    not wanted[k] have anything.
+    """
+    boxes, matrix = (layout.begin, layout.boxes, layout.number), profile.matrix[functions]
+    found = np.empty((len(wanted), len(matrix), *sets.shape[1:]))
+    translate(*boxes, wanted, sets, mix, matrix, found)
+    if layout.number.max(initial=0) > profile.reach:
+        add_tails(*boxes, sets, mix, profile.half, profile.reach, profile.tail[functions], found)
+    return found
+
+
+def add_polynomials(
+    layout: Layout, polynomials: FloatArray, scale: FloatArray, ranges: IntArray, out: FloatArray
+) -> None:
+    """Add scale_i times the k-th polynomials of its box to out[i], for each i of the k-th range of each list."""
+    if not layout.wide:
+        evaluate(layout.box, layout.t, polynomials, scale, _found(layout, ranges), out)
+        return
+
+    def add(_: int, k: int, lo: int, hi: int) -> None:
+        evaluate(layout.box, layout.t, polynomials[k : k + 1], scale, np.array([[[lo, hi]]]), out)
+
+    over_blocks(add, ranges[0])
+
+
 def add_sums(
     layout: Layout,
     sets: FloatArray,
@@ -412,23 +447,10 @@ def add_sums(
 ) -> None:
     """Add the sums of K_{first + f} over sets of moments to out[i, f], for each i of the k-th range of each list r.
 
-    Set s counts mix[r, k, s] times, or set k alone mix[r, k, 0] times where mix has only that. Those boxes must be
-    wanted[k] that have documents in the range.
+    mix as for `coefficients`. Those boxes must be wanted[k] that have documents in the range.
     """
-    functions = slice(first, first + out.shape[1])
-    coefficients = np.empty((ranges.shape[1], out.shape[1], *sets.shape[1:]))
-    boxes = layout.begin, layout.boxes, layout.number
-    translate(*boxes, wanted, sets, mix, profile.matrix[functions], coefficients)
-    if layout.number.max(initial=0) > profile.reach:
-        add_tails(*boxes, sets, mix, profile.half, profile.reach, profile.tail[functions], coefficients)
-    if not layout.wide:
-        evaluate(layout.box, layout.t, coefficients, layout.one, _found(layout, ranges), out)
-        return
-
-    def add(_: int, k: int, lo: int, hi: int) -> None:
-        evaluate(layout.box, layout.t, coefficients[k : k + 1], layout.one, np.array([[[lo, hi]]]), out)
-
-    over_blocks(add, ranges[0])
+    found = coefficients(layout, sets, mix, wanted, profile, slice(first, first + out.shape[1]))
+    add_polynomials(layout, found, layout.one, ranges, out)
 
 
 def _found(layout: Layout, ranges: IntArray) -> IntArray:

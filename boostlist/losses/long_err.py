@@ -4,21 +4,26 @@ For u = x_i - x_j, s_ij = sigma(-u), and for documents j of a grade with R_j = R
 
     F(u) = log(1 - R sigma(-u)),   Y(u) = sigma'(u) R / (1 - R sigma(-u)),   Y(-u)
 
-are analytic in the strip of sigma, and constant far out: F falls from 0 to log(1 - R). They are summed grade by grade:
+are analytic in the strip of sigma, and constant far out: F falls from 0 to log(1 - R). With them
 
     log T_i = log(R_i / h_i) + sum_j F_j(x_i - x_j)
     sum_j w_kj G_kj = T_k/h_k sum_j w_kj + T_k sum_j Y_j(x_k - x_j)
     sum_j w_kj G_jk = sum_j w_kj T_j/h_j + sum_j T_j Y_k(-(x_k - x_j))
 
-with Y_j that of the grade of j; gradient and diagonal are the difference and the sum of the last two lines. O(n) for
-each grade of positive gain: a double loop where there are many.
+with Y_j that of the grade of j; gradient and diagonal are the difference and the sum of the last two lines. Up to some
+grades are summed one by one, O(n G). In v = -log(1 - R), too, F and Y are analytic in a strip of pi,
+
+    F = log( sigma(u) + e^{-v} sigma(-u) ),
+
+so that a few R_q at Chebyshev nodes of v do for any number of grades: F_j = sum_q L_q(v_j) F_q, with L_q the
+polynomials that are 1 at one node and 0 at the others. A document then counts as L_q(v_j) documents of each R_q.
 """
 
 from __future__ import annotations
 
 import math
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from functools import reduce
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,10 +31,14 @@ from boostlist.losses.difference_sums import (
     CURVATURES,
     SLOPES,
     TOLERANCE,
+    Layout,
     Profile,
+    add_polynomials,
+    coefficients,
     expand,
     lay_out_lists,
     list_sums,
+    moments,
     profile,
     sum_time,
 )
@@ -42,8 +51,11 @@ if TYPE_CHECKING:
     from boostlist.losses.compiled import Outputs
     from boostlist.losses.smoothed_loops import ERRTables
 
-MOST_GRADES = 16
-"""More grades of positive gain are left to the double loop."""
+# Grades of positive gain up to which they are summed one by one; and the most nodes for more, which are too few where
+# grades go beyond 11, with gains of 2^y - 1.
+_FEW_GRADES, _MOST_NODES = 16, 40
+# What a document takes by each of these nodes, in ns, about.
+_NODE = 10
 
 
 class LongERR(NamedTuple):
@@ -54,13 +66,13 @@ class LongERR(NamedTuple):
     soft
         E, E' and E'' of c = 1.
     stop
-        F, Y and Y(-u) of each R, three after three, with the reach of the furthest.
-    F0, Y0
-        F(0) and Y(0) of each R.
-    which
-        Which R each level has, -1 for 0.
+        F, Y and Y(-u) of each R_q, three after three, with the reach of the furthest.
+    nodes
+        Number of the R_q.
     alike
-        Where the documents of each R begin and end in each query.
+        Where the documents of each R_q begin and end in each query, if there are no others; else None.
+    L
+        By node and level: L_q(v); None if levels are nodes.
     bare
         Documents with R = 0, by query.
     pair
@@ -69,10 +81,9 @@ class LongERR(NamedTuple):
 
     soft: Profile
     stop: Profile
-    F0: FloatArray
-    Y0: FloatArray
-    which: IntArray
-    alike: IntArray
+    nodes: int
+    alike: IntArray | None
+    L: FloatArray | None
     bare: IntArray
     tables: ERRTables
     pair: float = 0.4
@@ -85,27 +96,38 @@ def _functions(u: FloatArray, R: float, rest: float) -> list[FloatArray]:
 
 
 def long_err(tables: ERRTables) -> LongERR | None:
-    """Return the tables, or None where there are many grades."""
-    R, where, index = np.unique(tables.R, return_index=True, return_inverse=True)
-    positive = R > 0
-    if positive.sum() > MOST_GRADES:
-        return None
-    pairs = [(float(r), float(tables.rest[i])) for r, i in zip(R[positive], where[positive], strict=True)]
-    far = math.log(8 / TOLERANCE * max(1.0, *(r / rest for r, rest in pairs)))
+    """Return the tables, or None where too many nodes would be needed."""
+    levels, bare = tables.levels, documents_without(tables.R, tables.levels)
+    R, where = np.unique(tables.R, return_index=True)
+    R, rest = R[R > 0], tables.rest[where[R > 0]]
+    far = math.log(8 / TOLERANCE * (R / rest).max(initial=1.0))
+    alike = L = None
+    if len(R) <= _FEW_GRADES:
+        counts = np.array([levels.sum_by_query(levels.sizes * (r == tables.R)) for r in R]).astype(np.int64)
+        ends = bare + np.cumsum(counts, axis=0)  # R ascends with the grade
+        alike = np.stack((ends - counts, ends), axis=2)
+    else:
+        v = -np.log(rest)
+        middle, radius = (v[-1] + v[0]) / 2, max((v[-1] - v[0]) / 2, 1e-3)
+        number = math.ceil(math.log(100 / TOLERANCE) / math.asinh(math.pi / radius))
+        if number > _MOST_NODES:
+            return None
+        angle = (np.arange(number) + 0.5) * np.pi / number
+        rest = np.exp(-(middle + radius * np.cos(angle)))
+        R = 1 - rest
+        degree = np.arange(number)
+        place = np.arccos(np.clip((-np.log(tables.rest) - middle) / radius, -1, 1))
+        to_coefficients = 2 / number * np.cos(np.outer(angle, degree))
+        to_coefficients[:, 0] /= 2
+        L = to_coefficients @ np.cos(np.outer(degree, place))
+    pairs = list(zip(R.tolist(), rest.tolist(), strict=True))
 
     def functions(u: FloatArray) -> list[FloatArray]:
-        return [function for r, rest in pairs for function in _functions(u, r, rest)]
+        return [function for r, one_less in pairs for function in _functions(u, r, one_less)]
 
-    tail = [row for _, rest in pairs for row in ([math.log(rest), 0.0, 0.0], [0.0] * 3, [0.0] * 3)]
+    tail = [row for _, one_less in pairs for row in ([math.log(one_less), 0.0, 0.0], [0.0] * 3, [0.0] * 3)]
     stop = expand(functions, tail, math.pi, far, TOLERANCE)
-    at_zero = np.array([_functions(np.zeros(1), r, rest) for r, rest in pairs])[:, :2, 0]
-    number = np.cumsum(positive) - 1
-    own = np.where(positive, number, -1)[index.reshape(-1)]
-    levels, bare = tables.levels, documents_without(tables.R, tables.levels)
-    counts = np.array([levels.sum_by_query(levels.sizes * (own == r)) for r in range(len(pairs))]).astype(np.int64)
-    ends = bare + np.cumsum(counts, axis=0)  # R ascends with the grade
-    alike = np.stack((ends - counts, ends), axis=2)
-    return LongERR(profile(1.0), stop, at_zero[:, 0], at_zero[:, 1], own, alike, bare, tables)
+    return LongERR(profile(1.0), stop, len(R), alike, L, bare, tables)
 
 
 def soft_err(part: Part, f: FloatArray, need: int, out: Outputs, tables: LongERR, done: NDArray[np.bool_]) -> None:
@@ -113,32 +135,69 @@ def soft_err(part: Part, f: FloatArray, need: int, out: Outputs, tables: LongERR
     stop, tau = tables.stop, tables.tables.tau
     lists = part.lists
     x = part.in_order(f, np.full_like(lists.weight, 1 / tau))
-    whole, n, grades = part.rows, part.size, tables.F0.size
-    layout = lay_out_lists(whole, x, stop, tables.pair, partial(sum_time, stop, 3, rounds=2 * grades))
+    whole, n, nodes = part.rows, part.size, tables.nodes
+
+    def time(documents: Any, boxes: Any) -> Any:
+        each = 0 if tables.L is None else _NODE * nodes * documents
+        return sum_time(stop, 3, documents, boxes, rounds=2 * nodes) + each
+
+    layout = lay_out_lists(whole, x, stop, tables.pair, time)
     done[lists.query] = layout.found
     if not layout.found.any():
         return
     gained = whole.copy()  # documents without a gain come first
     gained[:, 0] += tables.bare[lists.query]
-    # Documents of each R, in every list: they lie side by side.
-    which, R = part.by_document(tables.which), part.by_document(tables.tables.R)
-    alike = [whole[:, :1] + tables.alike[r, lists.query] for r in range(grades)]
-    # Sums over all: E', E'', then E'' with t; over the grades: F and Y, then Y(-u) with T. Less each document itself.
+    R = part.by_document(tables.tables.R)
+    # Sums over all: E', E'', then E'' with t; over the nodes: F and Y, then Y(-u) with T. Less each document itself.
     soft, stops = np.zeros((2, n, 2))
     list_sums(layout, whole, layout.one, whole, tables.soft, SLOPES, soft)
-    for r in range(grades):
-        list_sums(layout, alike[r], layout.one, gained, stop, 3 * r, stops)
-    F0, Y0 = np.append(tables.F0, 0.0)[which], np.append(tables.Y0, 0.0)[which]
+    _stops(part, layout, gained, tables, stops)
+    F0, Y0 = np.log1p(-0.5 * R), 0.25 * R / (1 - 0.5 * R)
     h = 0.5 * (np.repeat(whole[:, 1] - whole[:, 0], whole[:, 1] - whole[:, 0]) + 1 - soft[:, 0])
     T = R * np.exp(stops[:, 0] - F0) / h
     t_h = T / h
     own = t_h * 0.5 * (soft[:, 1] - 0.5) + T * (stops[:, 1] - Y0)
     others, stopped = np.zeros((n, 1)), np.zeros((n, 1))
     list_sums(layout, whole, t_h, whole, tables.soft, CURVATURES, others)
-    for r in range(grades):
-        list_sums(layout, whole, T, alike[r], stop, 3 * r + 2, stopped)
+    _stopped(part, layout, gained, tables, T, stopped)
     other = 0.5 * (others[:, 0] - 0.5 * t_h) + stopped[:, 0] - T * Y0
     factor = lists.weight / tau
     part.write(other - own, factor, done, out.gradient)
     part.write(np.maximum(other + own, 0.0), 2 / tau * factor, done, out.diag)
     out.value[lists.query] = 1 - np.add.reduceat(T, whole[:, 0])
+
+
+def _ranges(part: Part, tables: LongERR) -> IntArray:
+    """Return where the documents of each R_q are, by list and node."""
+    assert tables.alike is not None
+    return np.ascontiguousarray(part.rows[:, :1, None] + tables.alike[:, part.lists.query].transpose(1, 0, 2))
+
+
+def _stops(part: Part, layout: Layout, gained: IntArray, tables: LongERR, out: FloatArray) -> None:
+    """Add sum_j F_j(x_i - x_j) and sum_j Y_j(x_i - x_j)."""
+    once, all_boxes = np.ones((len(gained), 1, 1)), np.ones((1, layout.number.size), np.bool_)
+    if tables.L is None:
+        whole = moments(layout, layout.one, _ranges(part, tables), tables.stop).of
+        sets = (whole[q : q + 1] for q in range(tables.nodes))
+    else:
+        counts = (part.by_document(each) for each in tables.L)
+        sets = (moments(layout, count, gained[:, None], tables.stop).of for count in counts)
+    polynomials = (
+        coefficients(layout, own, once, all_boxes, tables.stop, slice(3 * q, 3 * q + 2)) for q, own in enumerate(sets)
+    )
+    add_polynomials(layout, reduce(np.add, polynomials), layout.one, gained[:, None], out)
+
+
+def _stopped(part: Part, layout: Layout, gained: IntArray, tables: LongERR, T: FloatArray, out: FloatArray) -> None:
+    """Add sum_j T_j Y_i(-(x_i - x_j))."""
+    once, all_boxes = np.ones((len(gained), 1, 1)), np.ones((1, layout.number.size), np.bool_)
+    whole = moments(layout, T, gained[:, None], tables.stop).of
+    polynomials = [
+        coefficients(layout, whole, once, all_boxes, tables.stop, slice(3 * q + 2, 3 * q + 3))
+        for q in range(tables.nodes)
+    ]
+    if tables.L is None:
+        add_polynomials(layout, np.concatenate(polynomials), layout.one, _ranges(part, tables), out)
+        return
+    for each, found in zip(tables.L, polynomials, strict=True):
+        add_polynomials(layout, found, part.by_document(each), gained[:, None], out)

@@ -33,9 +33,9 @@ For ERR, with G_ij = -dT_i / ds_ij = T_i [ 1/h_i + R_j / (1 - R_j s_ij) ],
 D majorizes H: the second derivative of T_i in the s_ij is positive semi-definite but for -T_i rho^2 on the diagonal,
 rho = R_j / (1 - R_j s_ij), and |rho sigma'' + rho^2 sigma'^2| <= rho sigma' because rho sigma' <= s_ij.
 
-Long lists cost O(n), see `long_positions` and `long_err`, ERR O(n G), and O(n^2) with more than 16 grades of positive
-gain. Short lists take a double loop: only pairs with a document of positive gain count (MRR: of the best grade), and
-they need no exp of their own. Queries of one grade contribute nothing.
+Long lists cost O(n), see `long_positions` and `long_err`; but ERR O(n^2) with more than 16 grades of positive gain that
+go beyond 11 or so, with gains of 2^y - 1. Short lists take a double loop: only pairs with a document of positive gain
+count (MRR: of the best grade), and they need no exp of their own. Queries of one grade contribute nothing.
 """
 
 from __future__ import annotations
@@ -194,6 +194,6 @@ class SmoothERR(Smoothed):
         return ERRTables(float(self.tau), levels, a / top, (top - a) / top)
 
     def long_loops(self, queries: Queries, tables: ERRTables) -> LongLoops | None:
-        """Return a loop that sums over boxes of scores, unless there are many grades."""
+        """Return a loop that sums over boxes of scores, unless there are many grades, and high ones."""
         sums = long_err.long_err(tables)
         return None if sums is None else LongLoops(long_err.soft_err, None, sums)

@@ -217,11 +217,17 @@ def test_soft_positions(loss):
 
 @pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize("tau", [1.0, 0.4])
-def test_soft_err(tau):
+@pytest.mark.parametrize("gain", ["exp2", "linear"])
+@pytest.mark.parametrize("grades", ["few", "many", "all differ", "too many and too high"])
+def test_soft_err(tau, gain, grades):
     rng = np.random.default_rng(7)
     n = 1500
     y, f = rng.choice(4, n, p=[0.7, 0.2, 0.07, 0.03]).astype(float), 2 * rng.normal(size=n)
-    R = (2**y - 1) / 8
+    if grades != "few":
+        y += rng.random(n) if grades == "all differ" else rng.integers(0, 20, n) / (20 if grades == "many" else 1)
+        y[rng.random(n) < 0.5] = 0
+    a = 2**y - 1 if gain == "exp2" else y
+    R = a / (a.max() + 1)
     s = 0.5 + 0.5 * np.tanh((f - f[:, None]) / (2 * tau))
     h, w = 0.5 + s.sum(1), s * (1 - s)
     np.fill_diagonal(w, 0)
@@ -229,25 +235,13 @@ def test_soft_err(tau):
     np.fill_diagonal(stay, 1)
     T = R / h * np.exp(np.log(stay).sum(1))
     G = T[:, None] * (1 / h[:, None] + R / stay)
-    bound = SmoothERR(tau=tau).bind(Queries.from_sizes(y, [n]))
+    bound = SmoothERR(tau=tau, gain=gain).bind(Queries.from_sizes(y, [n]))
     value, gradient = bound.value_gradient(f)
     np.testing.assert_allclose(value, 1 - T.sum(), rtol=1e-11)
     own, other = (w * G).sum(1), (w * G).sum(0)
     np.testing.assert_allclose(gradient, (other - own) / tau, rtol=1e-8, atol=1e-10 * np.abs(other).max())
     diag = bound.gradient_hessian(f)[1]
     np.testing.assert_allclose(diag, 2 / tau**2 * (own + other), rtol=1e-8, atol=1e-10 * np.abs(other).max())
-
-
-def test_err_of_many_grades_has_a_double_loop():
-    rng = np.random.default_rng(8)
-    n = 800
-    y, f = rng.uniform(0, 3, n), rng.normal(size=n)
-    R = (2**y - 1) / 2 ** y.max()
-    s = 0.5 + 0.5 * np.tanh((f - f[:, None]) / 2)
-    stay = 1 - R * s
-    np.fill_diagonal(stay, 1)
-    T = R / (0.5 + s.sum(1)) * np.exp(np.log(stay).sum(1))
-    np.testing.assert_allclose(SmoothERR().bind(Queries.from_sizes(y, [n])).value(f), 1 - T.sum(), rtol=1e-11)
 
 
 @pytest.mark.parametrize("loss", [PairwiseLogistic(), WUB(), SmoothNDCG(k=10), SmoothMRR(), SmoothERR()], ids=repr)
