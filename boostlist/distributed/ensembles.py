@@ -146,7 +146,7 @@ def _trained(
         if not drop or isinstance(error, GivenUpError):
             raise RuntimeError(f"member {who[0]!r} failed: {first_line(error)}") from error
         return Trained(*who, None, error=f"{type(error).__name__}: {first_line(error)}")
-    moments = client.gather(client.map(_moments, bag.judged.futures, ranker=fitted, pure=False))
+    moments = client.gather(bag.judged.map(client, _moments, ranker=fitted))
     scores = None if queries is None else _gathered(client, bag.judged, fitted, queries)
     return Trained(*who, fitted, Moments.of_all(moments).spread, scores, time.perf_counter() - begin)
 
@@ -157,7 +157,7 @@ def _moments(part: Lists, ranker: TreeRanker) -> Moments:
 
 def _gathered(client: Any, parts: Parts, ranker: TreeRanker, queries: Queries) -> FloatArray:
     """Return the scores of all parts, 0 for queries of weight 0."""
-    scores = np.concatenate(client.gather(client.map(_scores, parts.futures, ranker=ranker, pure=False)))
+    scores = np.concatenate(client.gather(parts.map(client, _scores, ranker=ranker)))
     return scores * np.repeat(queries.weight > 0, queries.sizes)
 
 
@@ -167,7 +167,7 @@ def _scores(part: Lists, ranker: TreeRanker) -> FloatArray:
 
 def _queries(client: Any, parts: Parts) -> Queries:
     """Return the lists of all parts, without their features."""
-    lists = client.gather(client.map(_judged, parts.futures, pure=False))
+    lists = client.gather(parts.map(client, _judged))
     labels, sizes, weight = (
         np.concatenate([getattr(each, name) for each in lists]) for name in ("labels", "sizes", "weight")
     )

@@ -6,7 +6,7 @@ on two workers would silently become two queries.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -123,10 +123,19 @@ class Facts:
 
 @dataclass(frozen=True)
 class Parts:
-    """`Lists` on the cluster, no query in two of them, and the facts of each."""
+    """`Lists` on the cluster, no query in two of them; the worker that each is on, and the facts of each."""
 
     futures: list[Any]
+    homes: list[str]
     facts: list[Facts]
+
+    def map(self, client: Any, function: Callable[..., Any], *more: Sequence[Any], **options: Any) -> list[Any]:
+        """Return futures of what a function makes of each part, rather on the worker that has it than on another."""
+        return _at_home(client, function, self.futures, self.homes, *more, **options)
+
+    def map_there(self, client: Any, function: Callable[..., Any], *more: Sequence[Any]) -> list[Any]:
+        """Do so on just that worker; if it is lost, futures wait for it for ever."""
+        return _at_home(client, function, self.futures, self.homes, *more, elsewhere=False)
 
     @property
     def labels(self) -> list[str]:
@@ -176,8 +185,8 @@ class Parts:
     def times(self, client: Any, factor: FloatArray) -> Parts:
         """Return the same lists with weights multiplied by a factor for each query; features are not copied."""
         pieces = np.split(factor, np.cumsum([facts.queries for facts in self.facts])[:-1])
-        futures = client.map(_times, self.futures, pieces, pure=False)
-        return Parts(futures, client.gather(client.map(Facts.of, futures, pure=False)))
+        times = replace(self, futures=self.map(client, _times, pieces))
+        return replace(times, facts=client.gather(times.map(client, Facts.of)))
 
 
 def _times(lists: Lists, factor: FloatArray) -> Lists:
@@ -246,7 +255,8 @@ def gather_parts(
     if split not in ("repartition", "refuse"):
         raise ValueError(f'split must be "repartition" or "refuse", got {split!r}')
     found = client.compute(_delayed_rows(data, columns))
-    where = client.gather(client.map(_whereabouts, found, range(len(found)), pure=False))
+    homes = _homes(client, found)
+    where = client.gather(_at_home(client, _whereabouts, found, homes, range(len(found))))
     _check_categories(where)
     shared = _split_queries(where)
     scattered = [i for i, part in enumerate(where) if not part.adjacent]
@@ -263,27 +273,56 @@ def gather_parts(
         )
     if shared or scattered:
         found = _moved(client, found, where, shared)
-    lists = client.map(Rows.lists, found, pure=False)
-    facts = client.gather(client.map(Facts.of, lists, pure=False))
+        homes = _homes(client, found)
+    lists = _at_home(client, Rows.lists, found, homes)
+    facts = client.gather(_at_home(client, Facts.of, lists, homes))
     kept = [i for i, each in enumerate(facts) if each.documents]
     if not kept:
         raise ValueError("there are no rows")
-    return _balanced(client, Parts([lists[i] for i in kept], [facts[i] for i in kept]))
+    return _balanced(client, Parts([lists[i] for i in kept], [str(homes[i]) for i in kept], [facts[i] for i in kept]))
+
+
+def _homes(client: Any, futures: list[Any]) -> list[str | None]:
+    """Return for each future a worker that holds it, None if it has failed."""
+    from distributed import wait
+
+    wait(futures)
+    holders = client.who_has(futures)
+    return [next(iter(holders.get(future.key, ())), None) for future in futures]
+
+
+def _at_home(
+    client: Any,
+    function: Callable[..., Any],
+    futures: list[Any],
+    homes: Sequence[str | None],
+    *more: Sequence[Any],
+    elsewhere: bool = True,
+    **options: Any,
+) -> list[Any]:
+    """Return futures of what a function makes of each of some futures, on the worker that has it.
+
+    Dask itself would rather copy a part to a worker that is idle than wait for the one that has it. Copies take memory,
+    and where parts have two places, engines may put most of them on one worker. `elsewhere` lets others take over.
+    """
+    made = []
+    for home, *arguments in zip(homes, futures, *more, strict=True):
+        place = {"workers": [home], "allow_other_workers": elsewhere} if home else {}
+        made.append(client.submit(function, *arguments, pure=False, **place, **options))
+    return made
 
 
 def _balanced(client: Any, parts: Parts) -> Parts:
     """Move partitions from workers that have much more to do than others: in every round all wait for the last."""
     from distributed import wait
 
-    holders = client.who_has(parts.futures)
-    held = [holders[future.key][0] for future in parts.futures]
-    wanted = shares([facts.documents for facts in parts.facts], held, client.nthreads())
+    wanted = shares([facts.documents for facts in parts.facts], parts.homes, client.nthreads())
     futures = [
         future if there == here else client.submit(_same, future, workers=[there], pure=False)
-        for future, here, there in zip(parts.futures, held, wanted, strict=True)
+        for future, here, there in zip(parts.futures, parts.homes, wanted, strict=True)
     ]
     wait(futures)
-    return replace(parts, futures=futures)
+    return replace(parts, futures=futures, homes=wanted)
 
 
 def shares(documents: Sequence[int], holder: Sequence[str], threads: Mapping[str, int]) -> list[str]:

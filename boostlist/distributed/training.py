@@ -129,16 +129,19 @@ def train(
     adapter.check_parameters(model.host_parameters(), parts.head.shape[1])
     tree = model.tree_parameters()
     objective = _common_objective(client, model.sampled_objective(tree.seed), model.pointwise, parts)
-    job = DistributedJob(
-        client=client,
-        tree=tree,
-        rounds=model.n_estimators,
-        objective=objective,
-        train=_shards(parts, getattr(objective, "labels", None)),
-        positions=parts.positions,
-    )
-    holders = {address for where in client.who_has(parts.futures).values() for address in where}
-    booster, biases = guarded(client, holders, lambda: adapter.train_distributed(job), timeout)
+
+    def trained() -> tuple[Any, list[FloatArray]]:
+        job = DistributedJob(
+            client=client,
+            tree=tree,
+            rounds=model.n_estimators,
+            objective=objective,
+            train=_shards(client, parts, getattr(objective, "labels", None)),
+            positions=parts.positions,
+        )
+        return adapter.train_distributed(job)
+
+    booster, biases = guarded(client, set(parts.homes), trained, timeout)
     history: History = {}
     if valid is not None:
         chosen = [metric.up_to(max(each.grades(metric.label)[-1] for each in (parts, valid))) for metric in metrics]
@@ -191,7 +194,7 @@ def evaluate(
     parts = gather_parts(client, data, Columns(label, qid, weight), split)
     chosen = chosen.up_to(parts.grades(chosen.label)[-1])
     options = {"ranker": client.scatter(ranker, broadcast=True), "metric": chosen}
-    total, weight = np.sum(client.gather(client.map(_part_value, parts.futures, **options, pure=False)), axis=0)
+    total, weight = np.sum(client.gather(parts.map(client, _part_value, **options)), axis=0)
     if not weight:
         raise ValueError(f"{chosen.name} has no mean: no query counts")
     return float(total / weight)
@@ -227,7 +230,7 @@ def _common_objective(client: Any, objective: Objective | str, share: float | No
 
 
 def _coded(client: Any, parts: Parts) -> CodedLabels:
-    found = client.gather(client.map(_part_combinations, parts.futures, pure=False))
+    found = client.gather(parts.map(client, _part_combinations))
     return CodedLabels.of_parts(parts.labels, found)
 
 
@@ -236,7 +239,7 @@ def _part_combinations(part: Lists) -> FloatArray:
 
 
 def _scale(client: Any, loss: Loss, parts: Parts) -> float:
-    sums = client.gather(client.map(_part_sums, parts.futures, loss=loss, pure=False))
+    sums = client.gather(parts.map(client, _part_sums, loss=loss))
     return scale_from_sums(sum(total for total, _ in sums), sum(count for _, count in sums))
 
 
@@ -251,7 +254,7 @@ def _combined(client: Any, parts: Parts, backend: str, booster: Any, metrics: li
         "booster": client.scatter(booster, broadcast=True),
         "metrics": metrics,
     }
-    results = client.gather(client.map(_part_values, parts.futures, **options, pure=False))
+    results = client.gather(parts.map(client, _part_values, **options))
     totals, weights = (np.sum(column, axis=0) for column in zip(*results, strict=True))
     if not weights.all():
         raise ValueError(f"{metrics[int(np.argmin(weights))].name} has no mean: no query counts")
@@ -279,27 +282,28 @@ def _weighted_sum(metric: BoundMetric, scores: FloatArray) -> tuple[float, float
     return float(np.sum(values[counted] * weight[counted])), float(weight[counted].sum())
 
 
-def _shards(parts: Parts, coded: CodedLabels | None) -> Shards:
-    """Return the parts as Dask collections, with labels as they are or coded."""
+def _shards(client: Any, parts: Parts, coded: CodedLabels | None) -> Shards:
+    """Return the parts as Dask collections, where they are, with labels as they are or coded."""
     import dask.array
     import dask.dataframe as dd
     from dask.delayed import delayed
+    from distributed import wait
 
     da: Any = dask.array
-    made = [delayed(future) for future in parts.futures]
     rows = [facts.documents for facts in parts.facts]
     queries = [facts.queries for facts in parts.facts]
     first = np.cumsum([0, *queries])
 
-    def vector(function: Callable[..., Any], lengths: list[int], dtype: Any, *more: Any) -> Any:
-        call = delayed(function)
-        blocks = [
-            da.from_delayed(call(part, *(m[i] for m in more)), (n,), dtype)
-            for i, (part, n) in enumerate(zip(made, lengths, strict=True))
-        ]
-        return da.concatenate(blocks)
+    def of_parts(function: Callable[..., Any], *more: Any) -> list[Any]:
+        made = parts.map_there(client, function, *more)
+        wait(made)  # or workers would seem to be busy
+        return [delayed(future) for future in made]
 
-    features = [delayed(_features)(part) for part in made]
+    def vector(function: Callable[..., Any], lengths: list[int], dtype: Any, *more: Any) -> Any:
+        blocks = zip(of_parts(function, *more), lengths, strict=True)
+        return da.concatenate([da.from_delayed(block, (n,), dtype) for block, n in blocks])
+
+    features = of_parts(_features)
     if hasattr(parts.head, "columns"):
         X = dd.from_delayed(features, meta=parts.head)
     else:

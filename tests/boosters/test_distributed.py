@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import signal
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 
 import dask.array as da
 import dask.dataframe as dd
@@ -15,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost as xgb
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, get_worker
 from xgboost import dask as xgb_dask
 
 import boostlist
@@ -206,6 +208,20 @@ def test_workers_get_like_shares(client):
     on_one = client.persist([X, y, qid], workers=[first], allow_other_workers=False)
     parts = gather_parts(client, tuple(on_one), Columns(), "refuse")
     assert sorted(where for (where,) in client.who_has(parts.futures).values()) == sorted((first, second))
+
+
+def address_in_time(part):
+    time.sleep(0.2)
+    return get_worker().address
+
+
+def test_parts_are_trained_on_where_they_are(client):
+    """Dask alone would take some of them to the worker that is idle."""
+    parts = gather_parts(client, arrays(rows=125), Columns(), "repartition")
+    first, *_ = client.nthreads()
+    on_one = client.map(copy.copy, parts.futures, workers=[first], allow_other_workers=False)
+    parts = replace(parts, futures=on_one, homes=[first] * len(on_one))
+    assert set(client.gather(parts.map_there(client, address_in_time))) == {first}
 
 
 @pytest.mark.parametrize(
