@@ -142,6 +142,11 @@ def longest(queries, start):  # type: ignore[no-untyped-def]
     return length
 
 
+def longest_of(queries: IntArray, start: IntArray) -> int:
+    """Return what `longest` does, without a loop."""
+    return int((start[queries + 1] - start[queries]).max(initial=0))
+
+
 def set_threads(n: int | None) -> None:
     """Set the number of threads that losses and metrics use.
 

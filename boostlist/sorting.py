@@ -25,6 +25,11 @@ class SortSpace(NamedTuple):
     run: FloatArray
     seen: IntArray
 
+    @classmethod
+    def of(cls, n: int) -> SortSpace:
+        """Return space to sort n numbers in, made without a loop."""
+        return cls(np.empty(n), np.empty(n, np.int32), np.empty(_RUN), np.empty(_RUN, np.int64))
+
 
 @inlined
 def sort_space(n):  # type: ignore[no-untyped-def]

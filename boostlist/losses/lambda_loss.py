@@ -38,11 +38,12 @@ from boostlist.losses.base import VALUE, Traits
 from boostlist.losses.compiled import CompiledLoss
 from boostlist.losses.ratios import exponentials, ratios
 from boostlist.losses.weights import Grades, check_grades, discount_sums, label_set
-from boostlist.ordering import COUNT, rank, room
-from boostlist.parallel import compiled, inner, longest, vectorized
+from boostlist.ordering import COUNT, Room, rank
+from boostlist.parallel import compiled, inner, longest_of, vectorized
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray
+    from boostlist.losses.compiled import Lists, Outputs
     from boostlist.queries import Queries
 
 Metric = Literal["ndcg", "map", "mrr", "err"]
@@ -174,16 +175,17 @@ class Tables(NamedTuple):
     long: bool | None
 
 
+def _lambda(lists: Lists, f: FloatArray, need: int, out: Outputs, tables: Tables) -> None:
+    """Make what the loop works in, which takes no compiling, and run it."""
+    n = longest_of(lists.query, lists.start)
+    _loop(lists, f, need, out, tables, np.empty((8, n)), np.empty(n, np.bool_), Room.of(n))
+
+
 @compiled
-def _lambda(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
+def _loop(lists, f, need, out, tables, work, listed, space):  # type: ignore[no-untyped-def]
     metric, k, discount, z, long = tables
-    space = room(lists.query, lists.start)
     order = space.order
-    longest_list = longest(lists.query, lists.start)
-    listed = np.empty(longest_list, np.bool_)
-    x, gain, E, r = np.empty(longest_list), np.empty(longest_list), np.empty(longest_list), np.empty(longest_list)
-    u, v = np.empty(longest_list), np.empty(longest_list)
-    pull, curvature = np.empty(longest_list), np.empty(longest_list)
+    x, gain, E, r, u, v, pull, curvature = work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7]
     for q in lists.query:
         rows, weight = slice(lists.start[q], lists.start[q + 1]), lists.weight[q]
         gradient, diag = out.gradient[rows], out.diag[rows]
