@@ -27,7 +27,7 @@ ARGUMENTS = {
     "cs_listmle.py": ["--quick"],
     "cs_rglist.py": ["--quick", "--tables", "1"],
     "rank_answers.py": ["--questions", "200"],
-    "out_of_core.py": ["lightgbm", "3000"],
+    "out_of_core.py": ["lightgbm", "2400"],
 }
 # NDCG@10 on the sample's test part, far above the 0.3 of an untrained model.
 QUALITY = {

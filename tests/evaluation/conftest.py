@@ -38,11 +38,12 @@ def stub_run(data, tmp_path, monkeypatch):
         processes=False,
         metrics=("ndcg@10", "err"),
         grid=GRID,
+        source=None,
         **changes,
     ):
         monkeypatch.setattr(workers, "_CONTEXT", spawned if processes else Threads)
         models = tuple(panel(names))
-        plan = Plan(find_source(data, folds), models, models[0], grid, metrics, "ndcg@10", **changes)
+        plan = Plan(source or find_source(data, folds), models, models[0], grid, metrics, "ndcg@10", **changes)
         store = Store(folder or tmp_path / "out", plan.identity, fresh)
         return plan, store, run(plan, store, jobs, Progress(stream, plan.select, jobs))
 

@@ -18,6 +18,7 @@ from boostlist.evaluation.folds import find_source
 from boostlist.evaluation.grids import SMALL, read_grid
 from boostlist.evaluation.panel import panel
 from boostlist.evaluation.report import write_report
+from boostlist.evaluation.sources import GivenFolds
 from boostlist.evaluation.storage import Store
 from boostlist.evaluation.summary import summarize
 from boostlist.evaluation.training import Trainer
@@ -322,12 +323,13 @@ def test_warnings_of_a_model_are_one_line_and_are_kept(stub_run, recwarn):
     assert not recwarn.list
 
 
-def test_compilation_is_told_once_and_only_where_it_happens(stub_run, tmp_path, monkeypatch):
+def test_compilation_is_told_once_and_only_where_it_happens(stub_run, data, tmp_path, monkeypatch):
+    source = GivenFolds([find_source(data, (1,)).load(1)])  # read, so that the reader's loops need not be compiled
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "numba"))
     told = []
     for folder in ("first", "second"):
         stream = io.StringIO()
-        stub_run(["stub"], folder=tmp_path / folder, folds=(1,), processes=True, stream=stream, metrics=("ndcg@10",))
+        stub_run(["stub"], folder=tmp_path / folder, source=source, processes=True, stream=stream, metrics=("ndcg@10",))
         told.append(stream.getvalue().count("compiling loops (first run only) ...\n"))
         assert len(stream.getvalue().splitlines()) == 2 + told[-1]
     assert told == [1, 0]
