@@ -4,7 +4,7 @@ Everything runs on one thread a process. Times are the best of some runs, of pro
 compare times of this run only. The cluster wants a machine that does nothing else, and two cores of it.
 
     python benchmarks/scaling.py [--parts calls,overhead,cluster] [--largest 10000000]
-                                 [--cluster-documents 100000,300000,1000000,3000000] [--rounds 60] [--runs 2]
+                                 [--cluster-documents 100000,300000,1000000,3000000] [--rounds 60] [--runs 3]
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from __future__ import annotations
 import argparse
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial, wraps
 from typing import Any
 
@@ -160,17 +161,45 @@ def fit_apart(client: Any, queries: int, ranker: TreeRanker, wait: float) -> flo
     return float(max(client.gather(futures)) - clear)
 
 
+@contextmanager
+def workers_of_one_thread(number: int) -> Iterator[Any]:
+    """Start a cluster of processes of this machine, and yield its client."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=number, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as local,
+        Client(local) as client,
+    ):
+        yield client
+
+
+def hold(client: Any, queries: int) -> tuple[Any, ...]:
+    """Make four partitions on the workers, and return them as arrays of features, labels and ids."""
+    import dask.array as da
+    from dask.delayed import delayed
+
+    made = client.persist([delayed(partition, nout=3)(i, queries) for i in range(4)])
+    lengths = client.gather(client.compute([delayed(len)(X) for X, _, _ in made]))
+    arrays = (
+        da.concatenate(
+            [
+                da.from_delayed(part[k], (n, 50)[: 2 if k == 0 else 1], dtype)
+                for part, n in zip(made, lengths, strict=True)
+            ]
+        )
+        for k, dtype in enumerate((np.float32, np.float64, np.int64))
+    )
+    return tuple(client.persist(list(arrays)))
+
+
 def cluster(sizes: list[int], rounds: int, runs: int) -> None:
     """Time of `distributed.fit` on one and on two workers, by number of documents, and where it goes.
 
     What two workers take cannot be less than the processor time of the busier one: the rest is waiting, for the other
     worker, for the network, or for a processor. Nor can it be less than what the halves take that are trained at once
-    without a cluster, `apart`: two busy cores share a memory.
+    without a cluster, `apart`: two busy cores share a memory. One worker and two take turns, so that a machine that is
+    slower for a while is so for both; in brackets, least and largest ratio of two trainings that follow each other.
     """
-    import dask.array as da
-    from dask.delayed import delayed
-    from distributed import Client, LocalCluster
-
     print(f"\n## Dask workers of one thread, 50 features, {rounds} trees of 15 leaves, best of {runs}\n")
     print(
         "| host | documents | workers | wall, s | busiest worker, s of processor time: data | training "
@@ -178,39 +207,27 @@ def cluster(sizes: list[int], rounds: int, runs: int) -> None:
     )
     for documents in sizes:
         queries = documents // (4 * 45)  # in four partitions; make_ranking's mean length is about 45
+        wait = 20 + documents / 100_000  # more than the partitions take to be made
         for backend in ("lightgbm", "xgboost"):
             ranker = TreeRanker("cs_listmle", backend=backend, n_estimators=rounds)
-            found = []
-            for workers in (1, 2):
-                with (
-                    LocalCluster(
-                        n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
-                    ) as local,
-                    Client(local) as client,
-                ):
-                    made = [delayed(partition, nout=3)(i, queries) for i in range(4)]
-                    made = client.persist(made)
-                    lengths = client.gather(client.compute([delayed(len)(X) for X, _, _ in made]))
-                    arrays = tuple(
-                        da.concatenate(
-                            [
-                                da.from_delayed(part[k], (n, 50)[: 2 if k == 0 else 1], dtype)
-                                for part, n in zip(made, lengths, strict=True)
-                            ]
-                        )
-                        for k, dtype in enumerate((np.float32, np.float64, np.int64))
-                    )
-                    arrays = client.persist(list(arrays))
-                    distributed_fit(client, tuple(arrays), ranker)  # compiles
-                    found.append(np.min([distributed_fit(client, tuple(arrays), ranker) for _ in range(runs)], axis=0))
-                    if workers == 2:
-                        wait = 20 + documents / 100_000  # more than the partitions take to be made
-                        apart = min(fit_apart(client, queries, ranker, wait) for _ in range(runs))
-            one, two = found
-            ratios = f"{two[0] / one[0]:.2f} | {two[1:3].sum() / one[1:3].sum():.2f} | {apart / one[0]:.2f}"
+            with workers_of_one_thread(1) as alone, workers_of_one_thread(2) as pair:
+                trainings = [
+                    partial(distributed_fit, client, hold(client, queries), ranker) for client in (alone, pair)
+                ]
+                for train in trainings:
+                    train()  # compiles
+                turns = np.array([[train() for train in trainings] for _ in range(runs)])
+                apart = min(fit_apart(pair, queries, ranker, wait) for _ in range(runs))
+                n = len(trainings[0].args[1][0])
+            one, two = turns.min(axis=0)
+            single = turns[:, 1, 0] / turns[:, 0, 0]
+            ratios = (
+                f"{two[0] / one[0]:.2f} ({single.min():.2f} to {single.max():.2f}) "
+                f"| {two[1:3].sum() / one[1:3].sum():.2f} | {apart / one[0]:.2f}"
+            )
             for workers, times, last in ((1, one, " | | "), (2, two, ratios)):
                 cells = " | ".join(f"{t:.1f}" for t in times)
-                print(f"| {backend} | {sum(lengths):,} | {workers} | {cells} | {last} |", flush=True)
+                print(f"| {backend} | {n:,} | {workers} | {cells} | {last} |", flush=True)
 
 
 def main() -> None:
@@ -219,7 +236,7 @@ def main() -> None:
     parser.add_argument("--parts", default="calls,overhead,cluster")
     parser.add_argument("--cluster-documents", default="100000,300000,1000000,3000000")
     parser.add_argument("--rounds", type=int, default=60, help="of a training on the cluster")
-    parser.add_argument("--runs", type=int, default=2, help="of which the best counts, on the cluster")
+    parser.add_argument("--runs", type=int, default=3, help="of which the best counts, on the cluster")
     options = parser.parse_args()
     boostlist.set_threads(1)
     parts = options.parts.split(",")
