@@ -21,14 +21,16 @@ def guarded(client: Any, holders: set[str], train: Callable[[], Any], timeout: f
     """Run a training, and give up when one of its workers is gone.
 
     A task that the engines tie to a worker waits for that worker's return, for ever if it never returns, and so would
-    whoever waits for the task: hence the thread, and the look at the cluster while it works.
+    whoever waits for the task: hence the thread, and the look at the cluster while it works. The client is the current
+    one in that thread: XGBoost's engine waits by way of the current client, and would wait for ever by way of another.
     """
     known = set(client.futures)
     result: LocalFuture[Any] = LocalFuture()
 
     def run() -> None:
         try:
-            result.set_result(train())
+            with client.as_current():
+                result.set_result(train())
         except BaseException as error:
             result.set_exception(error)
 

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost as xgb
-from distributed import Client, LocalCluster, get_worker
+from distributed import Client, LocalCluster, default_client, get_worker
 from xgboost import dask as xgb_dask
 
 import boostlist
@@ -28,6 +28,7 @@ from boostlist.boosters.lists import Lists
 from boostlist.datasets import make_ranking, write_letor
 from boostlist.distributed.parts import Columns, gather_parts, shares
 from boostlist.distributed.training import _common_objective, _rounds_to_keep
+from boostlist.distributed.watch import guarded
 from boostlist.losses import ListMLE, WeightedPL, registry
 from boostlist.parallel import get_threads
 
@@ -418,6 +419,17 @@ def test_a_killed_worker_is_an_error_and_no_hang(backend):
             fit(client, arrays(), ranker(backend, n_estimators=100_000, learning_rate=1e-4))
         killer.join(timeout=10)
         assert time.monotonic() - begin < 110  # before the timeout would have ended it
+
+
+@pytest.mark.parametrize("backend", ["lightgbm", "xgboost"])
+def test_another_client_may_be_the_current_one(client, backend):
+    """XGBoost's engine waits by way of the current client: for ever, if that is not the one that it was given."""
+    with Client(client.scheduler.address) as other:
+        assert default_client() is other
+        assert guarded(client, set(), default_client, None) is client
+        model = fit(client, arrays(), ranker(backend))
+        assert default_client() is other
+    assert model.booster_ is not None
 
 
 def positioned():
