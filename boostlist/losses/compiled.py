@@ -58,7 +58,7 @@ class LongLoops(NamedTuple):
     They are called with a `Part` where `CompiledLoss.loop` and `CompiledLoss.hessp_loop` have `Lists`, and with one
     argument more: ``done``, by query, where they put True. What they leave is left to the others. Each step over all
     lists of a part is a compiled loop of its own: compiled into one, they would take as long to compile for every loss.
-    ``tables.pair`` is what one of n^2 pairs takes in the double loop, in ns.
+    ``tables.pair`` is, by query, what one of n^2 pairs takes in the double loop, in ns.
     """
 
     loop: Callable[..., None]
@@ -157,8 +157,9 @@ class _BoundLoops(BoundLoss):
         self._idle_rows = np.flatnonzero(np.repeat(idle, queries.sizes))
         sizes = queries.sizes[active]
         self._long_loops = loss.long_loops(queries, self._tables) if sizes.max(initial=0) > _SHORT else None
-        least = np.inf if self._long_loops is None else least_documents(self._long_loops.tables.pair)
-        long = active[sizes >= least]
+        long = active[:0]
+        if self._long_loops is not None:
+            long = active[sizes >= least_documents(self._long_loops.tables.pair[active])]
         self._parts: list[Part] = []
         if long.size:
             apart = np.diff(self._rows(long)[:-1] // _TOGETHER) > 0

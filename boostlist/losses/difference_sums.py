@@ -39,6 +39,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from boostlist.arrays import frozen
+from boostlist.losses.ratios import FAR
 from boostlist.parallel import blocks, compiled, fused, over_blocks, vectorized
 
 if TYPE_CHECKING:
@@ -61,8 +62,10 @@ _WIDE = 1 << 15
 _FEW_BOXES = 1 << 12
 # More boxes than this are not laid out: an array of this length is gone through for every list.
 _MAX_BOXES = 1 << 20
-# Times in ns, about: of a list, a document and a translation from box to box.
-_LIST, _DOCUMENT, _TRANSLATION = 4_000, 30, 16
+# Times in ns, about: of a list, a document, beyond what it takes in a double loop, and a translation from box to box.
+_LIST, _DOCUMENT, _TRANSLATION = 1_500, 2, 16
+# How much longer a pair takes in the double loop where each has an exponential of its own.
+_FAR_PAIR = 2
 
 
 class Profile(NamedTuple):
@@ -183,12 +186,12 @@ def is_wide(rows: IntArray) -> bool:
 
 
 def lay_out_lists(
-    rows: IntArray, x: FloatArray, profile: Profile, pair: float, time: Callable[[IntArray, IntArray], FloatArray]
+    rows: IntArray, x: FloatArray, profile: Profile, pair: FloatArray, time: Callable[[IntArray, IntArray], FloatArray]
 ) -> Layout:
     """Return where the scores of lists lie, each with the documents ``rows[r, 0] <= i < rows[r, 1]``.
 
-    Left out is each list of n documents for which a double loop, in which n^2 pairs take `pair` ns each, is cheaper
-    than the sums, which take ``time(n, boxes)``. No list is empty.
+    Left out is each list of n documents for which a double loop, in which n^2 pairs take `pair` ns each, by list,
+    is cheaper than the sums, which take ``time(n, boxes)``. No list is empty.
     """
     n, edges = rows[:, 1] - rows[:, 0], rows.ravel()
     edges = edges[edges < x.size]
@@ -196,6 +199,7 @@ def lay_out_lists(
     width = 2 * profile.half
     with np.errstate(over="ignore", invalid="ignore"):
         slots = (high - low) / width
+        pair = np.where(high - low > FAR, _FAR_PAIR * pair, pair)
     # To go through so many slots takes about so many ns.
     slots = np.where(slots < np.minimum(_MAX_BOXES, _LIST + pair * n * n), slots + 1, 0).astype(np.int64)
     slot, boxes = np.zeros(slots.max(), np.int64), np.zeros(len(rows), np.int64)
@@ -487,6 +491,7 @@ def sum_time(profile: Profile, functions: int, n: Any, boxes: Any, rounds: Any =
     return _LIST + n * _DOCUMENT + translation_time(profile, functions, np.minimum(n, boxes * rounds), boxes)
 
 
-def least_documents(pair: float) -> int:
+def least_documents(pair: FloatArray) -> FloatArray:
     """Return the documents of a list from which on sums could take less than n^2 pairs of `pair` ns each."""
-    return math.ceil((_DOCUMENT + math.sqrt(_DOCUMENT**2 + 4 * pair * _LIST)) / (2 * pair))
+    with np.errstate(divide="ignore"):
+        return np.asarray((_DOCUMENT + np.sqrt(_DOCUMENT**2 + 4 * pair * _LIST)) / (2 * pair))

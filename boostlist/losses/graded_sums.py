@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 # Up to so many grades are few; more make bunches of no less than so many parts of the documents.
 _BUNCHES = 32
 # Times in ns, about, of one of n^2 pairs in `_directly`, without E and with it, and of a bunch.
-_PAIR, _PAIR_WITH_VALUE, _BUNCH = 0.5, 5.0, 4_000
+_PAIR, _PAIR_WITH_VALUE, _BUNCH = 0.35, 4.0, 4_000
 
 
 @compiled
@@ -142,33 +142,36 @@ def _between(box, t, number, w, V, ends, functions, below, above):  # type: igno
 
 
 @vectorized
-def _row(r, A, B, a, b, c, w, own, slopes, curvatures):  # type: ignore[no-untyped-def]
-    """Add the pairs of one document with lower ones, r = e^-u, to the sums of these, and return its own."""
+def _row(r, i, hi, V, A, B, c, w, lower, higher):  # type: ignore[no-untyped-def]
+    """Put the sums over pairs of document i with lower ones :hi, r = e^-u, and add them to the sums of these."""
     slope = curvature = 0.0
-    for j in range(r.size):
-        V = (a - A[j]) * (b - B[j])
+    a, b, own = V.alpha + A[i], V.beta + B[i], w[i]
+    for j in range(np.uint64(hi)):
+        Vj = (a - A[j]) * (b - B[j])
         inverse = 1 / (1 + r[j] * (2 * c + r[j]))
         square = r[j] * r[j]
-        first = V * ((1 - square) * inverse)
-        second = V * ((2 * r[j]) * inverse) * ((c * (1 + square) + 2 * r[j]) * inverse)
-        slopes[j] -= own * first
-        curvatures[j] += own * second
+        first = Vj * ((1 - square) * inverse)
+        second = Vj * ((2 * r[j]) * inverse) * ((c * (1 + square) + 2 * r[j]) * inverse)
+        higher[SLOPES, j] -= own * first
+        higher[CURVATURES, j] += own * second
         slope += w[j] * first
         curvature += w[j] * second
-    return slope, curvature
+    lower[SLOPES, i] = slope
+    lower[CURVATURES, i] = curvature
 
 
 @inner
-def _value_row(x, A, B, a, b, xi, c, w, own, values):  # type: ignore[no-untyped-def]
+def _value_row(x, i, hi, V, A, B, c, w, lower, higher):  # type: ignore[no-untyped-def]
     """Do the same for E."""
     value = 0.0
-    for j in range(A.size):
-        u = abs(xi - x[j])
+    a, b = V.alpha + A[i], V.beta + B[i]
+    for j in range(hi):
+        u = abs(x[i] - x[j])
         r = np.exp(-u)
         VE = (a - A[j]) * (b - B[j]) * (u + np.log1p(r * (2 * c + r)))
-        values[j] += own * VE
+        higher[VALUES, j] += w[i] * VE
         value += w[j] * VE
-    return value
+    lower[VALUES, i] = value
 
 
 @compiled
@@ -191,13 +194,10 @@ def _directly(ranges, x, w, bounds, V, c, first, below, above):  # type: ignore[
         for g in range(low + 1, high):
             m = bounds[g] - begin
             for i in range(m, bounds[g + 1] - begin):
-                a, b = V.alpha + A[i], V.beta + B[i]
                 ratios(near, y, E, i, 0, m, ratio)
-                lower[SLOPES, i], lower[CURVATURES, i] = _row(
-                    ratio[:m], A, B, a, b, c, u, u[i], higher[SLOPES], higher[CURVATURES]
-                )
+                _row(ratio, i, m, V, A, B, c, u, lower, higher)
                 if first == VALUES:
-                    lower[VALUES, i] = _value_row(y, A[:m], B, a, b, y[i], c, u, u[i], higher[VALUES])
+                    _value_row(y, i, m, V, A, B, c, u, lower, higher)
         for i in range(n):
             for f in range(below.shape[1]):
                 below[begin + i, f] += lower[first + f, i]
@@ -253,7 +253,7 @@ def _sums_of_bunches(ranges, layout, small, w, bounds, V, functions, below, abov
 
 def _over_bunches(
     ranges: IntArray,
-    pair: float,
+    pair: FloatArray,
     x: FloatArray,
     w: FloatArray,
     bounds: IntArray,
@@ -267,17 +267,18 @@ def _over_bunches(
     layout = lay_out_lists(bounds[ranges], x, profile, pair, partial(_bunch_time, profile, first))
     if layout.found.any():
         left = np.empty((int(np.sum(ranges[:, 1] - ranges[:, 0])) // 2, 2), np.int64)
-        small = _small(profile, first, layout.boxes)
+        documents = bounds[ranges[:, 1]] - bounds[ranges[:, 0]]
+        small = np.minimum(_small(profile, first, layout.boxes), documents // 2)
         functions = profile.half, profile.reach, profile.matrix[first:], profile.tail[first:]
         within = left[: _sums_of_bunches(ranges, layout, small, w, bounds, V, functions, below, above, left)]
-        summed = graded_sums(within, _pair(first), x, w, bounds, V, profile, first, below, above)
+        summed = graded_sums(within, np.full(len(within), _pair(first)), x, w, bounds, V, profile, first, below, above)
         _directly(within[~summed], x, w, bounds, V, profile.c, first, below, above)
     return layout.found
 
 
 def _over_grades(
     ranges: IntArray,
-    pair: float,
+    pair: FloatArray,
     x: FloatArray,
     w: FloatArray,
     bounds: IntArray,
@@ -308,7 +309,7 @@ def _over_grades(
 
 def graded_sums(
     ranges: IntArray,
-    pair: float,
+    pair: FloatArray,
     x: FloatArray,
     w: FloatArray,
     bounds: IntArray,
@@ -323,10 +324,10 @@ def graded_sums(
     Documents are in ascending order of grade, bounds[g] <= i < bounds[g + 1] being those of grade g; V holds A and B by
     grade. Each list has the grades ``ranges[q, 0] <= g < ranges[q, 1]``. ``below[i, f - first]`` is the sum over lower
     grades, ``above[i, f - first]`` that over higher ones; both may be one array. Returns which lists were done; nothing
-    is done where a double loop is cheaper, in which n^2 pairs take `pair` ns each.
+    is done where a double loop is cheaper, in which n^2 pairs take `pair` ns each, by list.
     """
     few, done = ranges[:, 1] - ranges[:, 0] <= _BUNCHES, np.empty(len(ranges), np.bool_)
     for chosen, sums in ((few, _over_grades), (~few, _over_bunches)):
         if chosen.any():
-            done[chosen] = sums(ranges[chosen], pair, x, w, bounds, V, profile, first, below, above)
+            done[chosen] = sums(ranges[chosen], pair[chosen], x, w, bounds, V, profile, first, below, above)
     return done

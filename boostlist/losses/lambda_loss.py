@@ -136,13 +136,14 @@ def _stopping_terms(R, m, s, going_on, v):  # type: ignore[no-untyped-def]
 
 
 @vectorized
-def _swap_row(r, z, v, zs, us, gradient, diag):  # type: ignore[no-untyped-def]
-    """Add the pairs of the document at rank s with those behind it, r_t = e^{f_t - f_s}, and return their sums.
+def _swap_row(r, s, n, z, us, v, gradient, diag):  # type: ignore[no-untyped-def]
+    """Add the pairs of the document at rank s with those behind it up to n, r_t = e^{f_t - f_s}.
 
     A positive difference of z means that s is the better document, and p = r / (1 + r); otherwise p = 1 / (1 + r).
     """
     pulls = curvatures = 0.0
-    for t in range(r.size):
+    zs = z[s]
+    for t in range(np.uint64(s + 1), np.uint64(n)):
         w = (zs - z[t]) * max(us - v[t], 0.0)
         inverse = 1 / (1 + r[t])
         other = r[t] * inverse
@@ -152,15 +153,16 @@ def _swap_row(r, z, v, zs, us, gradient, diag):  # type: ignore[no-untyped-def]
         diag[t] += curvature
         pulls += pull
         curvatures += curvature
-    return pulls, curvatures
+    gradient[s] -= pulls
+    diag[s] += curvatures
 
 
 @inner
-def _swap_value_row(x, z, v, xs, zs, us):  # type: ignore[no-untyped-def]
+def _swap_value_row(x, s, n, z, us, v):  # type: ignore[no-untyped-def]
     total = 0.0
-    for t in range(x.size):
-        w = (zs - z[t]) * max(us - v[t], 0.0)
-        behind = x[t] - xs if w > 0 else xs - x[t]
+    for t in range(s + 1, n):
+        w = (z[s] - z[t]) * max(us - v[t], 0.0)
+        behind = x[t] - x[s] if w > 0 else x[s] - x[t]
         total += abs(w) * (max(behind, 0.0) + np.log1p(np.exp(-abs(behind))))
     return total
 
@@ -210,15 +212,10 @@ def _loop(lists, f, need, out, tables, work, listed, space):  # type: ignore[no-
                 u[s] = going_on / (s + 1)
                 _stopping_terms(gain, m, s, going_on, v[:n])
                 going_on *= 1 - gain[s]
-            behind = slice(s + 1, n)
             ratios(near, x, E, s, s + 1, n, r)
-            pulls, curvatures = _swap_row(
-                r[: n - s - 1], gain[behind], v[behind], gain[s], u[s], pull[behind], curvature[behind]
-            )
-            pull[s] -= pulls
-            curvature[s] += curvatures
+            _swap_row(r, s, n, gain, u[s], v, pull, curvature)
             if need & VALUE:
-                loss += _swap_value_row(x[behind], gain[behind], v[behind], x[s], gain[s], u[s])
+                loss += _swap_value_row(x, s, n, gain, u[s], v)
             if metric == _MRR and gain[s] > 0:
                 break
         for i in range(n):

@@ -42,7 +42,7 @@ from boostlist.losses.difference_sums import (
     profile,
     sum_time,
 )
-from boostlist.losses.long_lists import Part, documents_without
+from boostlist.losses.long_lists import Part, counting_pairs, documents_without
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -76,7 +76,7 @@ class LongERR(NamedTuple):
     bare
         Documents with R = 0, by query.
     pair
-        What one of n^2 pairs takes in the double loop, in ns, by the number of sums that replace it.
+        As `LongLoops` wants it.
     """
 
     soft: Profile
@@ -86,7 +86,7 @@ class LongERR(NamedTuple):
     L: FloatArray | None
     bare: IntArray
     tables: ERRTables
-    pair: float = 0.4
+    pair: FloatArray
 
 
 def _functions(u: FloatArray, R: float, rest: float) -> list[FloatArray]:
@@ -95,8 +95,8 @@ def _functions(u: FloatArray, R: float, rest: float) -> list[FloatArray]:
     return [going_on, below * above * R / (rest + R * below), below * above * R / (rest + R * above)]
 
 
-def long_err(tables: ERRTables) -> LongERR | None:
-    """Return the tables, or None where too many nodes would be needed."""
+def long_err(pair: float, tables: ERRTables) -> LongERR | None:
+    """Return the tables, or None where too many nodes would be needed; `pair` is what a pair takes where all count."""
     levels, bare = tables.levels, documents_without(tables.R, tables.levels)
     R, where = np.unique(tables.R, return_index=True)
     R, rest = R[R > 0], tables.rest[where[R > 0]]
@@ -127,7 +127,7 @@ def long_err(tables: ERRTables) -> LongERR | None:
 
     tail = [row for _, one_less in pairs for row in ([math.log(one_less), 0.0, 0.0], [0.0] * 3, [0.0] * 3)]
     stop = expand(functions, tail, math.pi, far, TOLERANCE)
-    return LongERR(profile(1.0), stop, len(R), alike, L, bare, tables)
+    return LongERR(profile(1.0), stop, len(R), alike, L, bare, tables, pair * counting_pairs(bare, levels))
 
 
 def soft_err(part: Part, f: FloatArray, need: int, out: Outputs, tables: LongERR, done: NDArray[np.bool_]) -> None:
@@ -141,7 +141,7 @@ def soft_err(part: Part, f: FloatArray, need: int, out: Outputs, tables: LongERR
         each = 0 if tables.L is None else _NODE * nodes * documents
         return sum_time(stop, 3, documents, boxes, rounds=2 * nodes) + each
 
-    layout = lay_out_lists(whole, x, stop, tables.pair, time)
+    layout = lay_out_lists(whole, x, stop, tables.pair[lists.query], time)
     done[lists.query] = layout.found
     if not layout.found.any():
         return

@@ -49,7 +49,7 @@ class LongPairs(NamedTuple):
     Attributes
     ----------
     pair
-        What one of n^2 pairs takes in the double loop, in ns.
+        As `LongLoops` wants it.
     E0, E2
         E(0) and E''(0) where the sums hold each document with itself, else 0.
     gamma, kappa
@@ -64,7 +64,7 @@ class LongPairs(NamedTuple):
         By query: weight x kappa x gamma, and gamma times that.
     """
 
-    pair: float
+    pair: FloatArray
     profile: Profile
     E0: float
     E2: float
@@ -89,7 +89,10 @@ class LongPairs(NamedTuple):
         *,
         tied: bool,
     ) -> LongPairs:
-        """Make the tables; if tied, pairs of the same grade count too, and all by the same V = alpha beta."""
+        """Make the tables; if tied, pairs of the same grade count too, and all by the same V = alpha beta.
+
+        `pair` is what a pair that counts takes in the double loop.
+        """
         levels, c = queries.levels, profile.c
         flipped = V._replace(A=levels.flip(V.A), B=levels.flip(V.B))
         count = levels.sizes.astype(np.float64)
@@ -99,11 +102,15 @@ class LongPairs(NamedTuple):
             same = V.alpha * V.beta
             E0, E2, lead, kappa = math.log(2 * (1 + c)), 1 / (1 + c), (below - above) / same, same * kappa
             pairs = np.asarray(0.5 * queries.sizes * (queries.sizes - 1))
+            counting = np.ones_like(kappa)
         else:
             E0, E2, lead, pairs = 0.0, 0.0, below - above, levels.sum_by_query(count * below)
+            counting = 1 - levels.sum_by_query(count**2) / queries.sizes**2
         slopes = queries.weight * kappa * gamma
         weights = None if tied else V
-        return cls(pair, profile, E0, E2, gamma, kappa, weights, lead, constant * pairs, slopes, slopes * gamma)
+        return cls(
+            pair * counting, profile, E0, E2, gamma, kappa, weights, lead, constant * pairs, slopes, slopes * gamma
+        )
 
 
 def _pairs_below(levels: Levels, count: FloatArray, V: Factors) -> FloatArray:
@@ -201,6 +208,11 @@ def documents_without(values: FloatArray, levels: Levels) -> IntArray:
     return documents
 
 
+def counting_pairs(bare: IntArray, levels: Levels) -> FloatArray:
+    """Return for each query the share of its pairs that count: all but those of two bare documents."""
+    return np.asarray(1 - (bare / np.diff(levels.rows)) ** 2)
+
+
 @compiled
 def _gather(rows, first, shift, order, values, factor, x):  # type: ignore[no-untyped-def]
     for r in range(rows.shape[0]):
@@ -218,14 +230,14 @@ def _scatter(rows, first, shift, order, values, factor, out):  # type: ignore[no
 
 def _sums(part: Part, tables: LongPairs, x: FloatArray, w: FloatArray, first: int) -> tuple[FloatArray, Any]:
     """Return the sums of the functions from `first` on, and for which lists they were made."""
-    sums, profile = np.zeros((part.size, CURVATURES + 1 - first)), tables.profile
+    sums, profile, pair = np.zeros((part.size, CURVATURES + 1 - first)), tables.profile, tables.pair[part.lists.query]
     if tables.V is None:
-        layout = lay_out_lists(part.rows, x, profile, tables.pair, partial(sum_time, profile, sums.shape[1]))
+        layout = lay_out_lists(part.rows, x, profile, pair, partial(sum_time, profile, sums.shape[1]))
         if layout.found.any():
             list_sums(layout, part.rows, w, part.rows, profile, first, sums)
         return sums, layout.found
     V = tables.V._replace(A=tables.V.A[part.level], B=tables.V.B[part.level])
-    return sums, graded_sums(part.grades, tables.pair, x, w, part.bounds, V, profile, first, sums, sums)
+    return sums, graded_sums(part.grades, pair, x, w, part.bounds, V, profile, first, sums, sums)
 
 
 def pairs(part: Part, f: FloatArray, need: int, out: Outputs, tables: LongPairs, done: NDArray[np.bool_]) -> None:

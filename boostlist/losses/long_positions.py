@@ -13,8 +13,7 @@ largest that c_k can have there. So D is a little larger than for short lists, a
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +29,7 @@ from boostlist.losses.difference_sums import (
     profile,
     sum_time,
 )
-from boostlist.losses.long_lists import Part, documents_without, side_by_side
+from boostlist.losses.long_lists import Part, counting_pairs, documents_without, side_by_side
 from boostlist.losses.ratios import exponentials, ratios
 from boostlist.losses.smoothed_loops import PositionTables, position_terms
 from boostlist.parallel import compiled, vectorized
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 _GROUPS = 64
 _OCTAVES, _BELOW = (-25.0, -18.0, -10.0, 0.0), (-63.0, -56.0, -40.0, 0.0)
 # Documents of positive gain up to which a double loop over them takes less time than sums over groups.
-_FEW = 800
+_FEW = 2_400
 
 
 class LongPositions(NamedTuple):
@@ -53,33 +52,34 @@ class LongPositions(NamedTuple):
 
     Attributes
     ----------
-    pair
-        What one of n^2 pairs takes in the double loop, in ns, by the number of sums that replace it.
     bare
         Documents without a gain, by query.
+    pair
+        As `LongLoops` wants it.
     """
 
-    pair: float
     profile: Profile
     bare: IntArray
     tables: PositionTables
+    pair: FloatArray
 
     @classmethod
     def of(cls, pair: float, tables: PositionTables) -> LongPositions:
-        """Count the documents without a gain of each query."""
-        return cls(pair, profile(1.0), documents_without(tables.a, tables.levels), tables)
+        """Count the documents without a gain of each query; `pair` is what a pair takes where all count."""
+        bare = documents_without(tables.a, tables.levels)
+        return cls(profile(1.0), bare, tables, pair * counting_pairs(bare, tables.levels))
 
 
 @vectorized
-def _differences_row(r, c, ci, out):  # type: ignore[no-untyped-def]
-    """Add w |c_i - c_j| to out_j, for the ratios r_j = e^{x_j - x_i}, and return the sum."""
-    total = 0.0
-    for j in range(r.size):
+def _differences_row(r, i, c, out):  # type: ignore[no-untyped-def]
+    """Add w |c_i - c_j| to out_j, j < i, for the ratios r_j = e^{x_j - x_i}, and put the sum into out_i."""
+    total, ci = 0.0, c[i]
+    for j in range(np.uint64(i)):
         inverse = 1 / (1 + r[j])
         difference = r[j] * inverse * inverse * abs(ci - c[j])
         out[j] += difference
         total += difference
-    return total
+    out[i] = total
 
 
 @compiled
@@ -92,7 +92,7 @@ def _differences(rows, x, c, out):  # type: ignore[no-untyped-def]
         near = exponentials(y, E)
         for i in range(y.size):
             ratios(near, y, E, i, 0, i, ratio)
-            total[i] = _differences_row(ratio[:i], d, d[i], total)
+            _differences_row(ratio, i, d, total)
 
 
 def _grouped_differences(
@@ -153,7 +153,11 @@ def soft_positions(
     lists, whole, n = part.lists, part.rows, part.size
     positions, profile = tables.tables, tables.profile
     x = part.in_order(f, np.full_like(lists.weight, 1 / positions.tau))
-    layout = lay_out_lists(whole, x, profile, tables.pair, partial(sum_time, profile, 2))
+
+    def time(documents: Any, boxes: Any) -> Any:
+        return 2 * sum_time(profile, 3, documents, boxes)
+
+    layout = lay_out_lists(whole, x, profile, tables.pair[lists.query], time)
     found = layout.found
     done[lists.query] = found
     if not found.any():

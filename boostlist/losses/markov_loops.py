@@ -21,7 +21,7 @@ import numpy as np
 
 from boostlist.losses.base import VALUE
 from boostlist.losses.exponential import exp
-from boostlist.losses.ratios import BLOCK, FAR, exponentials, ratios
+from boostlist.losses.ratios import FAR, exponentials, ratios
 from boostlist.losses.shared_loops import gather, spread_by_grade
 from boostlist.parallel import compiled, inner, longest, vectorized
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from boostlist.levels import Levels
     from boostlist.losses.weights import Factors
 
+# Documents that WpLL works on at a time: their scratch stays in the fastest cache however long the list is.
+BLOCK = 256
 # A label of probability e^-100 counts for nothing beside one of at least 1 / 64, and exp is slow where it underflows.
 _NOTHING = -100.0
 # Times the largest argument, |L|^2 e^(2 FAR), this is still finite.
@@ -269,59 +271,62 @@ def wpll_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
 
 
 @vectorized
-def _wub_row(r, A, B, a, b, c, gradient, diag):  # type: ignore[no-untyped-def]
-    """Take W slope from the gradient of the documents j, add W curvature to their diagonal, and return both sums.
+def _wub_row(r, i, hi, W, A, B, c, gradient, diag):  # type: ignore[no-untyped-def]
+    """Add W slope, for i less W slope, to the gradients and W curvature to the diagonals of i and the documents :hi.
 
     The slope is that of a lower document j.
     """
     slopes = curvatures = 0.0
-    for j in range(r.size):
+    a, b = W.alpha + A[i], W.beta + B[i]
+    for j in range(np.uint64(hi)):
         square = 1 + r[j] * r[j]
         inverse = 2 / (square + 2 * c * r[j])
-        W = (a - A[j]) * (b - B[j])
-        slope = W * (c + r[j]) * (r[j] * inverse)
-        curvature = 0.5 * W * (2 * r[j] + c * square) * (r[j] * inverse * inverse)
+        Wj = (a - A[j]) * (b - B[j])
+        slope = Wj * (c + r[j]) * (r[j] * inverse)
+        curvature = 0.5 * Wj * (2 * r[j] + c * square) * (r[j] * inverse * inverse)
         gradient[j] += slope
         diag[j] += curvature
         slopes += slope
         curvatures += curvature
-    return slopes, curvatures
+    gradient[i] -= slopes
+    diag[i] += curvatures
 
 
 @vectorized
-def _wub_hessp_row(r, A, B, a, b, c, vi, v, out):  # type: ignore[no-untyped-def]
-    """Add W curvature (v_j - v_i) to the lower documents, and return its sum."""
-    total = 0.0
-    for j in range(r.size):
+def _wub_hessp_row(r, i, W, A, B, c, v, out):  # type: ignore[no-untyped-def]
+    """Add W curvature (v_j - v_i) to the documents j < i, and take it from i."""
+    total, vi = 0.0, v[i]
+    a, b = W.alpha + A[i], W.beta + B[i]
+    for j in range(np.uint64(i)):
         square = 1 + r[j] * r[j]
         inverse = 1 / (square + 2 * c * r[j])
-        W = (a - A[j]) * (b - B[j])
-        curvature = W * (2 * r[j] * inverse) * ((2 * r[j] + c * square) * inverse)
+        curvature = (a - A[j]) * (b - B[j]) * (2 * r[j] * inverse) * ((2 * r[j] + c * square) * inverse)
         change = curvature * (v[j] - vi)
         out[j] += change
         total += change
-    return total
+    out[i] -= total
 
 
 @inner
-def _wub_value_row(near, x, r, A, B, a, b, c, factor, xi):  # type: ignore[no-untyped-def]
-    """Return the sum of W log(factor (c + cosh) e^{-gamma d}), with one logarithm for many pairs of the same weight.
+def _wub_value_row(near, x, r, i, hi, W, A, B, c, factor):  # type: ignore[no-untyped-def]
+    """Return the sum of W log(factor (c + cosh) e^{-gamma d}) over j < hi, a logarithm for many pairs of one weight.
 
     z is the product of the arguments less 1, so that arguments close to 1 keep their digits.
     """
-    total = z = W = 0.0
-    for j in range(r.size):
+    total = z = weight = 0.0
+    a, b = W.alpha + A[i], W.beta + B[i]
+    for j in range(hi):
         Wj = (a - A[j]) * (b - B[j])
-        if Wj != W or z > _LARGE:
-            total += W * np.log1p(z)
-            W, z = Wj, 0.0
-        gap = x[j] - xi
+        if Wj != weight or z > _LARGE:
+            total += weight * np.log1p(z)
+            weight, z = Wj, 0.0
+        gap = x[j] - x[i]
         if near or abs(gap) < FAR:
             excess = (0.5 * factor - 1) + factor * r[j] * (c + 0.5 * r[j])
             z += excess + excess * z
         else:
             total += Wj * (np.log(0.5 * factor) + abs(gap) + gap)
-    return total + W * np.log1p(z)
+    return total + weight * np.log1p(z)
 
 
 @compiled
@@ -330,9 +335,8 @@ def wub(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     c, W, levels = tables.c, tables.W, tables.levels
     document = levels.document
     most = longest(lists.query, lists.start)
-    x, E, a, b = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
-    slope, curvature = np.empty(most), np.empty(most)
-    ratio = np.empty(BLOCK)
+    x, E, A, B = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    r, slope, curvature = np.empty(most), np.empty(most), np.empty(most)
     tied = W.alpha * W.beta
     for q in lists.query:
         rows, gamma, kappa = slice(lists.start[q], lists.start[q + 1]), tables.gamma[q], tables.kappa[q]
@@ -340,29 +344,22 @@ def wub(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
         first, last = levels.start[q], levels.start[q + 1]
         begin, n = rows.start, order.size
         gather(f[rows], order, x)
-        spread_by_grade(first, last, document, W.A, a)
-        spread_by_grade(first, last, document, W.B, b)
+        spread_by_grade(first, last, document, W.A, A)
+        spread_by_grade(first, last, document, W.B, B)
         slope[:n] = 0.0
         curvature[:n] = 0.0
         for i in range(n):
             x[i] *= gamma
         near = exponentials(x[:n], E)
         loss = 0.0
-        for left in range(0, n, BLOCK):
-            for g in range(first, last):
-                lower, upper = document[g] - begin, document[g + 1] - begin
-                for i in range(max(lower, left + 1), upper):
-                    high = min(left + BLOCK, i if tied > 0 else lower)
-                    if high <= left:
-                        continue
-                    ai, bi = W.alpha + a[i], W.beta + b[i]
-                    r, aj, bj = ratio[: high - left], a[left:high], b[left:high]
-                    ratios(near, x, E, i, left, high, r)
-                    pull, bend = _wub_row(r, aj, bj, ai, bi, c, slope[left:high], curvature[left:high])
-                    slope[i] -= pull
-                    curvature[i] += bend
-                    if need & VALUE:
-                        loss += _wub_value_row(near, x[left:high], r, aj, bj, ai, bi, c, tables.factor, x[i])
+        for g in range(first, last):
+            lower = document[g] - begin
+            for i in range(lower, document[g + 1] - begin):
+                high = i if tied > 0 else lower
+                ratios(near, x, E, i, 0, high, r)
+                _wub_row(r, i, high, W, A, B, c, slope, curvature)
+                if need & VALUE:
+                    loss += _wub_value_row(near, x, r, i, high, W, A, B, c, tables.factor)
         # A tied pair, i after j, was taken for an ordered one: -gamma d too much, in the sum over its grade.
         if tied > 0:
             for g in range(first, last):
@@ -384,9 +381,8 @@ def wub_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
     c, W, levels = tables.c, tables.W, tables.levels
     document = levels.document
     most = longest(lists.query, lists.start)
-    x, E, a, b = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
-    direction, product = np.empty(most), np.empty(most)
-    ratio = np.empty(BLOCK)
+    x, E, A, B = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    r, direction, product = np.empty(most), np.empty(most), np.empty(most)
     for q in lists.query:
         rows, gamma = slice(lists.start[q], lists.start[q + 1]), tables.gamma[q]
         out_q, order = out[rows], levels.order[rows]
@@ -394,21 +390,16 @@ def wub_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
         n = order.size
         gather(f[rows], order, x)
         gather(v[rows], order, direction)
-        spread_by_grade(first, last, document, W.A, a)
-        spread_by_grade(first, last, document, W.B, b)
+        spread_by_grade(first, last, document, W.A, A)
+        spread_by_grade(first, last, document, W.B, B)
         product[:n] = 0.0
         for i in range(n):
             x[i] *= gamma
         near = exponentials(x[:n], E)
-        for left in range(0, n, BLOCK):
-            # Tied pairs have W = alpha beta, so that all documents before i can be taken together.
-            for i in range(left + 1, n):
-                high = min(left + BLOCK, i)
-                ai, bi = W.alpha + a[i], W.beta + b[i]
-                r, aj, bj = ratio[: high - left], a[left:high], b[left:high]
-                vj, product_j = direction[left:high], product[left:high]
-                ratios(near, x, E, i, left, high, r)
-                product[i] -= _wub_hessp_row(r, aj, bj, ai, bi, c, direction[i], vj, product_j)
+        # Tied pairs have W = alpha beta, so that all documents before i can be taken together.
+        for i in range(n):
+            ratios(near, x, E, i, 0, i, r)
+            _wub_hessp_row(r, i, W, A, B, c, direction, product)
         scale = lists.weight[q] * tables.kappa[q] * gamma**2
         for i in range(n):
             out_q[order[i]] = scale * product[i]

@@ -156,7 +156,7 @@ class PairwiseLogistic(Pairwise):
     def long_loops(self, queries: Queries, tables: PairTables) -> LongLoops:
         """Return loops that sum over boxes of scores."""
         one = np.ones(queries.n_queries)
-        long = LongPairs.of(0.19, profile(1.0), 0.0, one, tables.kappa / 2, tables.V, queries, tied=False)
+        long = LongPairs.of(0.105, profile(1.0), 0.0, one, tables.kappa / 2, tables.V, queries, tied=False)
         return LongLoops(pairs, pairs_hessp, long)
 
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from boostlist.losses.base import VALUE
 from boostlist.losses.exponential import exp
-from boostlist.losses.ratios import BLOCK, FAR, exponentials, ratios
+from boostlist.losses.ratios import FAR, exponentials, ratios
 from boostlist.losses.shared_loops import gather, pair_sums, spread_by_grade
 from boostlist.parallel import compiled, inner, longest, vectorized
 
@@ -199,49 +199,53 @@ def exponential_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
 
 
 @vectorized
-def _logistic_row(x, A, B, a, b, gradient, diag):  # type: ignore[no-untyped-def]
-    """Add V p to the gradient and V p (1 - p) to the diagonal of lower documents, and return the sums of both."""
+def _logistic_row(r, i, hi, V, A, B, gradient, diag):  # type: ignore[no-untyped-def]
+    """Add V p, for i less V p, to the gradients and V p (1 - p) to the diagonals of i and the lower documents :hi."""
     pull = curvature = 0.0
-    for j in range(x.size):
-        r = 1 / (1 + x[j])
-        Vp = (a - A[j]) * (b - B[j]) * (x[j] * r)
-        Vw = Vp * r
+    a, b = V.alpha + A[i], V.beta + B[i]
+    for j in range(np.uint64(hi)):
+        inverse = 1 / (1 + r[j])
+        Vp = (a - A[j]) * (b - B[j]) * (r[j] * inverse)
+        Vw = Vp * inverse
         gradient[j] += Vp
         diag[j] += Vw
         pull += Vp
         curvature += Vw
-    return pull, curvature
+    gradient[i] -= pull
+    diag[i] += curvature
 
 
 @vectorized
-def _logistic_hessp_row(x, A, B, a, b, vi, v, out):  # type: ignore[no-untyped-def]
-    """Add V p (1 - p)(v_j - v_i) to the lower documents, and return its sum."""
-    total = 0.0
-    for j in range(x.size):
-        r = 1 / (1 + x[j])
-        change = (a - A[j]) * (b - B[j]) * (x[j] * r * r) * (v[j] - vi)
+def _logistic_hessp_row(r, i, hi, V, A, B, v, out):  # type: ignore[no-untyped-def]
+    """Add V p (1 - p)(v_j - v_i) to the lower documents :hi, and take it from i."""
+    total, vi = 0.0, v[i]
+    a, b = V.alpha + A[i], V.beta + B[i]
+    for j in range(np.uint64(hi)):
+        inverse = 1 / (1 + r[j])
+        change = (a - A[j]) * (b - B[j]) * (r[j] * inverse * inverse) * (v[j] - vi)
         out[j] += change
         total += change
-    return total
+    out[i] -= total
 
 
 @inner
-def _softplus_row(near, x, ratio, A, B, a, b, xi):  # type: ignore[no-untyped-def]
-    """Return the sum of V log(1 + e^{x_j - x_i}), with one logarithm for many pairs of the same weight.
+def _softplus_row(near, x, r, i, hi, V, A, B):  # type: ignore[no-untyped-def]
+    """Return the sum of V log(1 + e^{x_j - x_i}) over j < hi, with one logarithm for many pairs of the same weight.
 
     z = (1 + r_1)(1 + r_2)... - 1 is multiplied up rather than the product itself, which would swallow small ratios.
     """
-    total = z = V = 0.0
-    for j in range(ratio.size):
+    total = z = weight = 0.0
+    a, b = V.alpha + A[i], V.beta + B[i]
+    for j in range(hi):
         Vj = (a - A[j]) * (b - B[j])
-        if Vj != V or z > _LARGE:
-            total += V * np.log1p(z)
-            V, z = Vj, 0.0
-        if near or abs(x[j] - xi) < FAR:
-            z += ratio[j] + ratio[j] * z
+        if Vj != weight or z > _LARGE:
+            total += weight * np.log1p(z)
+            weight, z = Vj, 0.0
+        if near or abs(x[j] - x[i]) < FAR:
+            z += r[j] + r[j] * z
         else:
-            total += Vj * max(x[j] - xi, 0.0)
-    return total + V * np.log1p(z)
+            total += Vj * max(x[j] - x[i], 0.0)
+    return total + weight * np.log1p(z)
 
 
 @compiled
@@ -250,36 +254,27 @@ def logistic(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     kappa, V, levels = tables
     order, document = levels.order, levels.document
     most = longest(lists.query, lists.start)
-    x, E, a, b = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
-    pull, curvature = np.empty(most), np.empty(most)
-    ratio = np.empty(BLOCK)
+    x, E, A, B = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    r, pull, curvature = np.empty(most), np.empty(most), np.empty(most)
     for q in lists.query:
         rows = slice(lists.start[q], lists.start[q + 1])
         order_q, gradient, diag = order[rows], out.gradient[rows], out.diag[rows]
         first, last = levels.start[q], levels.start[q + 1]
         begin, n = rows.start, order_q.size
         gather(f[rows], order_q, x)
-        spread_by_grade(first, last, document, V.A, a)
-        spread_by_grade(first, last, document, V.B, b)
+        spread_by_grade(first, last, document, V.A, A)
+        spread_by_grade(first, last, document, V.B, B)
         pull[:n] = 0.0
         curvature[:n] = 0.0
         near = exponentials(x[:n], E)
         loss = 0.0
-        for left in range(0, n, BLOCK):
-            for g in range(first + 1, last):
-                right = min(left + BLOCK, document[g] - begin)
-                if right <= left:
-                    continue
-                part, aj, bj = ratio[: right - left], a[left:right], b[left:right]
-                pull_j, curvature_j = pull[left:right], curvature[left:right]
-                for i in range(document[g] - begin, document[g + 1] - begin):
-                    ai, bi = V.alpha + a[i], V.beta + b[i]
-                    ratios(near, x, E, i, left, right, part)
-                    Vp, Vw = _logistic_row(part, aj, bj, ai, bi, pull_j, curvature_j)
-                    pull[i] -= Vp
-                    curvature[i] += Vw
-                    if need & VALUE:
-                        loss += _softplus_row(near, x[left:right], part, aj, bj, ai, bi, x[i])
+        for g in range(first + 1, last):
+            lower = document[g] - begin
+            for i in range(lower, document[g + 1] - begin):
+                ratios(near, x, E, i, 0, lower, r)
+                _logistic_row(r, i, lower, V, A, B, pull, curvature)
+                if need & VALUE:
+                    loss += _softplus_row(near, x, r, i, lower, V, A, B)
         scale = lists.weight[q] * kappa[q]
         for i in range(n):
             gradient[order_q[i]] = scale * pull[i]
@@ -293,9 +288,8 @@ def logistic_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
     kappa, V, levels = tables
     order, document = levels.order, levels.document
     most = longest(lists.query, lists.start)
-    x, E, a, b = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
-    direction, product = np.empty(most), np.empty(most)
-    ratio = np.empty(BLOCK)
+    x, E, A, B = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    r, direction, product = np.empty(most), np.empty(most), np.empty(most)
     for q in lists.query:
         rows = slice(lists.start[q], lists.start[q + 1])
         order_q, out_q = order[rows], out[rows]
@@ -303,21 +297,15 @@ def logistic_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
         begin, n = rows.start, order_q.size
         gather(f[rows], order_q, x)
         gather(v[rows], order_q, direction)
-        spread_by_grade(first, last, document, V.A, a)
-        spread_by_grade(first, last, document, V.B, b)
+        spread_by_grade(first, last, document, V.A, A)
+        spread_by_grade(first, last, document, V.B, B)
         product[:n] = 0.0
         near = exponentials(x[:n], E)
-        for left in range(0, n, BLOCK):
-            for g in range(first + 1, last):
-                right = min(left + BLOCK, document[g] - begin)
-                if right <= left:
-                    continue
-                part, aj, bj = ratio[: right - left], a[left:right], b[left:right]
-                direction_j, product_j = direction[left:right], product[left:right]
-                for i in range(document[g] - begin, document[g + 1] - begin):
-                    ai, bi = V.alpha + a[i], V.beta + b[i]
-                    ratios(near, x, E, i, left, right, part)
-                    product[i] -= _logistic_hessp_row(part, aj, bj, ai, bi, direction[i], direction_j, product_j)
+        for g in range(first + 1, last):
+            lower = document[g] - begin
+            for i in range(lower, document[g + 1] - begin):
+                ratios(near, x, E, i, 0, lower, r)
+                _logistic_hessp_row(r, i, lower, V, A, B, direction, product)
         scale = lists.weight[q] * kappa[q]
         for i in range(n):
             out_q[order_q[i]] = scale * product[i]

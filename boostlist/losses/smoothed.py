@@ -127,7 +127,7 @@ class SmoothNDCG(Smoothed):
 
     def long_loops(self, queries: Queries, tables: PositionTables) -> LongLoops:
         """Return a loop that sums over boxes of scores."""
-        return LongLoops(long_positions.soft_positions, None, LongPositions.of(0.2, tables))
+        return LongLoops(long_positions.soft_positions, None, LongPositions.of(0.19, tables))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,8 +153,8 @@ class SmoothMRR(Smoothed):
         return PositionTables(float(self.tau), True, np.inf, np.ones(queries.n_queries), levels, best)
 
     def long_loops(self, queries: Queries, tables: PositionTables) -> LongLoops:
-        """Return a loop that sums over boxes of scores; the double loop has few pairs, those of the best documents."""
-        return LongLoops(long_positions.soft_positions, None, LongPositions.of(0.03, tables))
+        """Return a loop that sums over boxes of scores."""
+        return LongLoops(long_positions.soft_positions, None, LongPositions.of(0.19, tables))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,5 +195,5 @@ class SmoothERR(Smoothed):
 
     def long_loops(self, queries: Queries, tables: ERRTables) -> LongLoops | None:
         """Return a loop that sums over boxes of scores, unless there are many grades, and high ones."""
-        sums = long_err.long_err(tables)
+        sums = long_err.long_err(0.3, tables)
         return None if sums is None else LongLoops(long_err.soft_err, None, sums)

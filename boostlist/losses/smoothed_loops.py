@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from boostlist.losses.ratios import BLOCK, exponentials, ratios
+from boostlist.losses.ratios import exponentials, ratios
 from boostlist.losses.shared_loops import gather, spread_by_grade
 from boostlist.parallel import compiled, inner, longest, vectorized
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 @vectorized
-def _position_row(r, h, S):  # type: ignore[no-untyped-def]
-    """Add s_ji to h_j and w to S_j for the ratios r_j = e^{(f_j - f_i) / tau}, and return the sums of s_ij and w."""
+def _position_row(r, i, h, S):  # type: ignore[no-untyped-def]
+    """Add s_ij to h_i and s_ji to h_j, and w to S_i and S_j, for j < i and r_j = e^{(f_j - f_i) / tau}."""
     ahead = slopes = 0.0
-    for j in range(r.size):
+    for j in range(np.uint64(i)):
         inverse = 1 / (1 + r[j])
         s = r[j] * inverse
         w = s * inverse
@@ -27,14 +27,16 @@ def _position_row(r, h, S):  # type: ignore[no-untyped-def]
         S[j] += w
         ahead += s
         slopes += w
-    return ahead, slopes
+    h[i] += ahead
+    S[i] += slopes
 
 
 @vectorized
-def _position_gradient_row(r, c, e, ci, ei, gradient, diag):  # type: ignore[no-untyped-def]
-    """Add w (c_i - c_j) to the gradient and w (|c_i - c_j| + e_i + e_j) to the diagonal of j, and return both sums."""
+def _position_gradient_row(r, i, c, e, gradient, diag):  # type: ignore[no-untyped-def]
+    """Add w (c_i - c_j), for i less it, to the gradients and w (|c_i - c_j| + e_i + e_j) to the diagonals of j <= i."""
     pulls = curvatures = 0.0
-    for j in range(r.size):
+    ci, ei = c[i], e[i]
+    for j in range(np.uint64(i)):
         inverse = 1 / (1 + r[j])
         w = r[j] * inverse * inverse
         gap = ci - c[j]
@@ -44,7 +46,8 @@ def _position_gradient_row(r, c, e, ci, ei, gradient, diag):  # type: ignore[no-
         diag[j] += curvature
         pulls += pull
         curvatures += curvature
-    return pulls, curvatures
+    gradient[i] -= pulls
+    diag[i] += curvatures
 
 
 @inner
@@ -110,8 +113,7 @@ def soft_positions(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     document = levels.document
     most = longest(lists.query, lists.start)
     x, E, h, S = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
-    gain, b, pull, curvature = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
-    ratio = np.empty(BLOCK)
+    r, gain, b, pull, curvature = np.empty(most), np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     for q in lists.query:
         rows = slice(lists.start[q], lists.start[q + 1])
         gradient, diag, order = out.gradient[rows], out.diag[rows], levels.order[rows]
@@ -128,30 +130,18 @@ def soft_positions(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
         spread_by_grade(lowest, levels.start[q + 1], document, a, gain)
         h[:n] = 1.0
         S[:n] = 0.0
-        for left in range(0, n, BLOCK):
-            for i in range(max(bare, left + 1), n):
-                right = min(left + BLOCK, i)
-                r = ratio[: right - left]
-                ratios(near, x, E, i, left, right, r)
-                ahead, slopes = _position_row(r, h[left:right], S[left:right])
-                h[i] += ahead
-                S[i] += slopes
+        for i in range(bare, n):
+            ratios(near, x, E, i, 0, i, r)
+            _position_row(r, i, h, S)
         h[:bare] = S[:bare] = gained = 0.0
         position_terms(gain[: n - bare], tables.reciprocal, tables.cut, 4 / tau, h[bare:n], S[bare:n], b)
         for i in range(n - bare):
             gained += b[i]
         pull[:n] = 0.0
         curvature[:n] = 0.0
-        for left in range(0, n, BLOCK):
-            for i in range(max(bare, left + 1), n):
-                right = min(left + BLOCK, i)
-                r = ratio[: right - left]
-                ratios(near, x, E, i, left, right, r)
-                p, c = _position_gradient_row(
-                    r, h[left:right], S[left:right], h[i], S[i], pull[left:right], curvature[left:right]
-                )
-                pull[i] -= p
-                curvature[i] += c
+        for i in range(bare, n):
+            ratios(near, x, E, i, 0, i, r)
+            _position_gradient_row(r, i, h, S, pull, curvature)
         factor = lists.weight[q] * scale[q] / tau
         for i in range(n):
             gradient[order[i]] = factor * pull[i]
@@ -160,26 +150,25 @@ def soft_positions(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
 
 
 @vectorized
-def _err_row(r, rest, rest_i, h, T):  # type: ignore[no-untyped-def]
-    """Add s_ji to h_j and multiply T_j by 1 - R_i s_ji; return the sum of s_ij and the product of 1 - R_j s_ij.
-
-    rest is 1 - R.
-    """
-    ahead, product = 0.0, 1.0
-    for j in range(r.size):
+def _err_row(r, i, rest, h, T):  # type: ignore[no-untyped-def]
+    """Add s_ij to h_i, s_ji to h_j; multiply T_i by 1 - R_j s_ij, T_j by 1 - R_i s_ji, for j < i; rest is 1 - R."""
+    ahead, product, rest_i = 0.0, 1.0, rest[i]
+    for j in range(np.uint64(i)):
         inverse = 1 / (1 + r[j])
         h[j] += inverse
         T[j] *= (r[j] + rest_i) * inverse
         ahead += r[j] * inverse
         product *= (1 + rest[j] * r[j]) * inverse
-    return ahead, product
+    h[i] += ahead
+    T[i] *= product
 
 
 @vectorized
-def _err_gradient_row(r, R, rest, t, T, Ri, rest_i, ti, Ti, gradient, diag):  # type: ignore[no-untyped-def]
-    """Add w (G_ij - G_ji) to the gradient and w (G_ij + G_ji) to the diagonal of j, and return both sums; t = T / h."""
+def _err_gradient_row(r, i, R, rest, t, T, gradient, diag):  # type: ignore[no-untyped-def]
+    """Add w (G_ij - G_ji), for i less it, to the gradients and w (G_ij + G_ji) to the diagonals, j <= i; t = T / h."""
     pulls = curvatures = 0.0
-    for j in range(r.size):
+    Ri, rest_i, ti, Ti = R[i], rest[i], t[i], T[i]
+    for j in range(np.uint64(i)):
         inverse = 1 / (1 + r[j])
         s = r[j] * inverse
         w = s * inverse
@@ -190,7 +179,8 @@ def _err_gradient_row(r, R, rest, t, T, Ri, rest_i, ti, Ti, gradient, diag):  # 
         diag[j] += own + other
         pulls += own - other
         curvatures += own + other
-    return pulls, curvatures
+    gradient[i] -= pulls
+    diag[i] += curvatures
 
 
 @compiled
@@ -200,8 +190,7 @@ def err(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     document = levels.document
     most = longest(lists.query, lists.start)
     x, E, R, rest = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
-    h, T, pull, curvature = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
-    ratio = np.empty(BLOCK)
+    r, h, T, pull, curvature = np.empty(most), np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     for q in lists.query:
         rows = slice(lists.start[q], lists.start[q + 1])
         gradient, diag, order = out.gradient[rows], out.diag[rows], levels.order[rows]
@@ -218,14 +207,9 @@ def err(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
             bare += 1
         for i in range(n):
             h[i], T[i] = 1.0, R[i]
-        for left in range(0, n, BLOCK):
-            for i in range(max(bare, left + 1), n):
-                right = min(left + BLOCK, i)
-                r = ratio[: right - left]
-                ratios(near, x, E, i, left, right, r)
-                ahead, product = _err_row(r, rest[left:right], rest[i], h[left:right], T[left:right])
-                h[i] += ahead
-                T[i] *= product
+        for i in range(bare, n):
+            ratios(near, x, E, i, 0, i, r)
+            _err_row(r, i, rest, h, T)
         gained = 0.0
         for i in range(n):
             T[i] /= h[i]
@@ -233,26 +217,9 @@ def err(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
             h[i] = T[i] / h[i]
         pull[:n] = 0.0
         curvature[:n] = 0.0
-        for left in range(0, n, BLOCK):
-            for i in range(max(bare, left + 1), n):
-                right = min(left + BLOCK, i)
-                r = ratio[: right - left]
-                ratios(near, x, E, i, left, right, r)
-                p, c = _err_gradient_row(
-                    r,
-                    R[left:right],
-                    rest[left:right],
-                    h[left:right],
-                    T[left:right],
-                    R[i],
-                    rest[i],
-                    h[i],
-                    T[i],
-                    pull[left:right],
-                    curvature[left:right],
-                )
-                pull[i] -= p
-                curvature[i] += c
+        for i in range(bare, n):
+            ratios(near, x, E, i, 0, i, r)
+            _err_gradient_row(r, i, R, rest, h, T, pull, curvature)
         factor = lists.weight[q] / tau
         for i in range(n):
             gradient[order[i]] = factor * pull[i]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from boostlist import Queries, parallel, set_threads
-from boostlist.losses import WUB, PairwiseLogistic, SmoothERR, SmoothMRR, SmoothNDCG, difference_sums
+from boostlist.losses import WUB, PairwiseLogistic, SmoothERR, SmoothMRR, SmoothNDCG, difference_sums, long_positions
 from boostlist.losses.difference_sums import VALUES, lay_out_lists, list_sums, profile
 from boostlist.losses.graded_sums import graded_sums
 from boostlist.losses.weights import Factors
@@ -108,7 +108,9 @@ def test_sums_over_other_grades(n, grades, spread):
         for first in (0, 1, 2):
             out = np.zeros((2, n, 3 - first))
             ranges, factors = np.array([[0, len(A)]]), Factors(alpha, beta, A, B)
-            assert graded_sums(ranges, ALWAYS, x, w, bounds, factors, profile(1.0), first, *out).all()
+            assert graded_sums(
+                ranges, np.full(len(ranges), ALWAYS), x, w, bounds, factors, profile(1.0), first, *out
+            ).all()
             for found, part in zip(out, (y[:, None] > y, y[:, None] < y), strict=True):
                 expected = (V * part * K[first:]).sum(2).T
                 np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * scale)
@@ -180,7 +182,10 @@ def test_wub(weights, n):
 
 @pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize("loss", [SmoothNDCG(tau=0.5), SmoothNDCG(k=20), SmoothMRR()], ids=repr)
-def test_soft_positions(loss):
+@pytest.mark.parametrize("grouped", [False, True])
+def test_soft_positions(loss, grouped, monkeypatch):
+    if grouped:
+        monkeypatch.setattr(long_positions, "_FEW", 50)
     rng = np.random.default_rng(6)
     n, tau = 2500, loss.tau
     y, f = rng.choice(4, n, p=[0.6, 0.25, 0.1, 0.05]).astype(float), 1.5 * rng.normal(size=n)
