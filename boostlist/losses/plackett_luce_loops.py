@@ -16,8 +16,8 @@ For a matrix X of features with sums x_g and x_<g of e^f x, likewise,
     X'HX = sum_k e^{f_k} (c_g + s1) x_k x_k' - sum_g [ x_<g (r0 x_<g + r1 x_g)' + x_g (r1 x_<g + r2 x_g)' ]
 
 All sums are prefix or suffix sums over grades: O(n). Sums of e^f over a grade and below are kept relative to e^{m_g},
-m_g the largest score among them, since a grade may lie hundreds below the list's maximum: scores 0, -800, -801 would
-give 0/0 otherwise.
+m_g the largest score among them where scores spread far, since a grade may lie hundreds below the list's maximum: scores
+0, -800, -801 would give 0/0 otherwise. Else m is the list's maximum.
 """
 
 from __future__ import annotations
@@ -27,12 +27,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from boostlist.losses.base import VALUE
+from boostlist.losses.exponential import exp
 from boostlist.losses.shared_loops import stage_rows
 from boostlist.parallel import compiled, inner, longest
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray
     from boostlist.levels import Levels
+
+# Where scores spread over less than this, one m does for all grades: squares of e^-300 are not 0, nor their inverses inf.
+_NEAR = 300.0
 
 
 class Tables(NamedTuple):
@@ -81,21 +85,29 @@ def _forward(q, lists, f, tables, sweep):  # type: ignore[no-untyped-def]
     sign, order, document = tables.sign, tables.levels.order, tables.levels.document
     first, last, start = tables.levels.start[q], tables.levels.start[q + 1], lists.start[q]
     p, m, own, lower = sweep
-    top, total = -np.inf, 0.0
-    begin = document[first]
+    begin, n = document[first], document[last] - document[first]
+    lowest, highest = np.inf, -np.inf
+    for i in range(n):
+        x = sign * f[start + order[begin + i]]
+        p[i] = x
+        lowest = min(lowest, x)
+        highest = max(highest, x)
+    near = highest - lowest < _NEAR
+    if near:
+        for i in range(n):
+            p[i] = exp(p[i] - highest)
+    top, total = highest if near else -np.inf, 0.0
     for g in range(first, last):
-        low, high = document[g], document[g + 1]
-        new_top = top
-        for i in range(low, high):
-            x = sign * f[start + order[i]]
-            p[i - begin] = x
-            new_top = max(new_top, x)
-        if new_top > top:
-            total *= np.exp(top - new_top)
-            top = new_top
+        low, high = document[g] - begin, document[g + 1] - begin
+        if not near:
+            below = top
+            for i in range(low, high):
+                top = max(top, p[i])
+            for i in range(low, high):
+                p[i] = np.exp(p[i] - top)
+            total *= np.exp(below - top)
         grade = 0.0
-        for i in range(low - begin, high - begin):
-            p[i] = np.exp(p[i] - top)
+        for i in range(low, high):
             grade += p[i]
         m[g - first] = top
         own[g - first] = grade
