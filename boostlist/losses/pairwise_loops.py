@@ -79,7 +79,10 @@ def quadratic(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
         rows = slice(lists.start[q], lists.start[q + 1])
         fq, gradient, diag = f[rows], out.gradient[rows], out.diag[rows]
         # Only differences count; about the mean their squares keep their digits.
-        mean = fq[0] + np.mean(fq - fq[0])
+        mean = 0.0
+        for i in range(fq.size):
+            mean += fq[i] - fq[0]
+        mean = fq[0] + mean / fq.size
         for i in range(fq.size):
             u[i] = fq[i] - mean
         first, last = levels.start[q], levels.start[q + 1]

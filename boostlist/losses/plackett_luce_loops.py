@@ -16,8 +16,8 @@ For a matrix X of features with sums x_g and x_<g of e^f x, likewise,
     X'HX = sum_k e^{f_k} (c_g + s1) x_k x_k' - sum_g [ x_<g (r0 x_<g + r1 x_g)' + x_g (r1 x_<g + r2 x_g)' ]
 
 All sums are prefix or suffix sums over grades: O(n). Sums of e^f over a grade and below are kept relative to e^{m_g},
-m_g the largest score among them where scores spread far, since a grade may lie hundreds below the list's maximum: scores
-0, -800, -801 would give 0/0 otherwise. Else m is the list's maximum.
+m_g the largest score among them, since a grade may lie hundreds below the list's maximum: scores 0, -800, -801 would
+give 0/0 otherwise. Where scores do not spread so far, m_g is the list's maximum.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from boostlist._typing import FloatArray
     from boostlist.levels import Levels
 
-# Where scores spread over less than this, one m does for all grades: squares of e^-300 are not 0, nor their inverses inf.
+# Where scores spread over less than this, one m does for all grades: squares of e^-300 are not 0, nor are their inverses
+# inf.
 _NEAR = 300.0
 
 

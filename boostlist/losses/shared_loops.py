@@ -52,9 +52,8 @@ def sums_below(first, last, V, X, out):  # type: ignore[no-untyped-def]
 def pair_sums(first, last, V, X, Y, below, above):  # type: ignore[no-untyped-def]
     """Fill L_g(x) / kappa and U_g(y) / kappa from the sums X_h of x and Y_h of y over each grade."""
     alpha, beta, A, B = V
-    for down in range(2):  # one call, so that it is compiled once
-        g, step = (last - 1, -1) if down else (first, 1)
-        _sums(g, step, first, last - first, alpha, beta, A, B, Y if down else X, above if down else below)
+    _sums(first, 1, first, last - first, alpha, beta, A, B, X, below)
+    _sums(last - 1, -1, first, last - first, alpha, beta, A, B, Y, above)
 
 
 @inner
