@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from boostlist._typing import FloatArray, IntArray
-from boostlist.parallel import inlined, inner, longest
+from boostlist.parallel import compiled, inlined, inner, longest
 from boostlist.sorting import SortSpace, sort, sort_space
 
 COUNT = 400
@@ -31,7 +31,7 @@ class Room(NamedTuple):
         return cls(whole[0], whole[1], whole[2], real[0], real[1], SortSpace.of(n))
 
 
-@inner
+@compiled
 def room(queries, start):  # type: ignore[no-untyped-def]
     """Return the arrays in which the longest of some queries is ranked."""
     n = longest(queries, start)

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numba
 import numpy as np
 import pytest
+from numba.core.errors import NumbaError
 
 import boostlist
 from boostlist import Queries
@@ -35,10 +36,32 @@ def four_times(x):
     return twice(twice(x))
 
 
+@inner
+def upper_half(x):
+    return x[x.size // 2 :]
+
+
+@inner
+def as_many_zeros(x):
+    return np.zeros(x.size).size
+
+
+@compiled
+def call(function, x):
+    return function(x)
+
+
 def test_inner_functions_serve_compiled_ones_and_refuse_python():
     assert four_times(3.0) == 12.0
     with pytest.raises(TypeError, match="twice is called by compiled functions only"):
         twice(3.0)
+
+
+@pytest.mark.parametrize("function", [upper_half, as_many_zeros])
+def test_inner_functions_make_no_arrays_and_return_none(function):
+    """They count no references, so that an array of theirs would be gone while it is in use."""
+    with pytest.raises(NumbaError):
+        call(function.dispatcher, np.ones(4))
 
 
 @pytest.fixture(autouse=True)

@@ -254,7 +254,7 @@ def _cs_listmle_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
                     Vv += c[g] * r1v
 
 
-@inner
+@compiled
 def _lower_means(first, last, tables, sweep, X, scale, A, B):  # type: ignore[no-untyped-def]
     """Fill a_g and b_g for the grades of a query, ascending; X is taken relative to its first row."""
     graded, c, beta, order, document = tables.graded, tables.c, tables.beta, tables.levels.order, tables.levels.document

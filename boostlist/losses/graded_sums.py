@@ -90,7 +90,7 @@ def _absorb(m, alpha, beta, own):  # type: ignore[no-untyped-def]
         moments[k] = 0.0
 
 
-@inner
+@compiled
 def _between(box, t, number, w, V, ends, functions, below, above):  # type: ignore[no-untyped-def]
     """Add the sums over pairs of documents in different bunches, which end at `ends`; A and B are by document.
 

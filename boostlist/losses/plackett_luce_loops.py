@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from boostlist._typing import FloatArray
     from boostlist.levels import Levels
 
-# Where scores spread over less than this, one m does for all grades: squares of e^-300 are not 0, nor are their inverses
-# inf.
+# Where scores spread over less than this, one m does for all grades: squares of e^-300 are not 0, their inverses not inf.
 _NEAR = 300.0
 
 
@@ -73,7 +72,7 @@ class Sweep(NamedTuple):
     lower: FloatArray
 
 
-@inner
+@compiled
 def _sweep(lists, tables):  # type: ignore[no-untyped-def]
     """Return room for the longest of the queries."""
     n, grades = longest(lists.query, lists.start), longest(lists.query, tables.levels.start)

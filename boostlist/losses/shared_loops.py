@@ -56,7 +56,7 @@ def pair_sums(first, last, V, X, Y, below, above):  # type: ignore[no-untyped-de
     _sums(last - 1, -1, first, last - first, alpha, beta, A, B, Y, above)
 
 
-@inner
+@compiled
 def stage_rows(q, lists, stages):  # type: ignore[no-untyped-def]
     """Return the rows of X and S and the stages A and B of query q."""
     first, start = stages.first, stages.start

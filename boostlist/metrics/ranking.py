@@ -132,7 +132,7 @@ def tie(f, gain, order, m, r):  # type: ignore[no-untyped-def]
     return size, total
 
 
-@inner
+@compiled
 def ranked_gains(f, gain, k, average, room):  # type: ignore[no-untyped-def]
     """Return the (expected) gain of each of the first k ranks, in ``room.gain``."""
     order, ranked = room.order, room.gain
