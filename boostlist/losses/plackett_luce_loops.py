@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from boostlist._typing import FloatArray
     from boostlist.levels import Levels
 
-# Where scores spread over less than this, one m does for all grades: squares of e^-300 are not 0, their inverses not inf.
+# Where scores spread over less than this, one m does for all grades: squares of e^-300 and of its inverse are finite.
 _NEAR = 300.0
 
 
