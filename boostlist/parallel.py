@@ -33,8 +33,6 @@ from boostlist.checks import check_whole
 _MIN_DOCUMENTS = 8_192
 # More ranges than threads, so that a range of long lists does not leave the other threads idle.
 _RANGES_PER_THREAD = 4
-# Rows of one list that are worked on at a time.
-_BLOCK = 8_192
 
 _T = TypeVar("_T")
 
@@ -253,24 +251,13 @@ def over_queries(loop: Callable[..., None], start: IntArray, *args: Any) -> None
         future.result()
 
 
-def blocks(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int, int]]:
-    """Cut ranges of rows into blocks (r, lo, hi), each of the r-th range, which depend on the ranges alone."""
-    return [(r, lo, min(lo + _BLOCK, end)) for r, (begin, end) in enumerate(ranges) for lo in range(begin, end, _BLOCK)]
-
-
-def over_blocks(step: Callable[[int, int, int, int], None], ranges: Iterable[tuple[int, int]]) -> None:
-    """Call ``step(k, r, lo, hi)`` for the k-th of `blocks`, on all threads; results must not depend on their order."""
-    cut = blocks(ranges)
-    threads = min(get_threads(), len(cut))
-
-    def share(first: int) -> None:
-        for k in range(first, len(cut), threads):
-            step(k, *cut[k])
-
-    # The calling thread takes a share too: handing over costs as much as some thousand rows.
-    futures = [_executor(get_threads()).submit(share, first) for first in range(1, threads)]
-    if cut:
-        share(0)
+def over_shares(step: Callable[[int, int], None], begin: int, end: int) -> None:
+    """Call ``step(lo, hi)`` on each thread for its share of the rows; results must not depend on the cuts."""
+    threads = max(min(get_threads(), end - begin), 1)
+    cuts = [begin + (end - begin) * k // threads for k in range(threads + 1)]
+    # The calling thread takes a share too: handing over costs as much as some ten thousand rows.
+    futures = [_executor(get_threads()).submit(step, lo, hi) for lo, hi in pairwise(cuts[1:])]
+    step(*cuts[:2])
     for future in futures:
         future.result()
 

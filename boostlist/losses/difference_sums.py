@@ -40,7 +40,7 @@ import numpy as np
 
 from boostlist.arrays import frozen
 from boostlist.losses.ratios import FAR
-from boostlist.parallel import blocks, compiled, fused, over_blocks, vectorized
+from boostlist.parallel import compiled, fused, over_shares, vectorized
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,10 +56,10 @@ VALUES, SLOPES, CURVATURES = range(3)
 # Indices that are made unsigned, as signed ones are tested for counting from the end: half the time.
 _1, _2, _3 = (np.uint64(k) for k in (1, 2, 3))
 
-# Documents from which on a list is cut into blocks, for all threads.
+# Documents from which on a list is cut into shares, for all threads.
 _WIDE = 1 << 15
-# Boxes up to which each block of documents has moments of its own.
-_FEW_BOXES = 1 << 12
+# Its documents whose moments are summed by themselves, whatever thread has them, and the boxes up to which they are.
+_BLOCK, _FEW_BOXES = 1 << 13, 1 << 12
 # More boxes than this are not laid out: an array of this length is gone through for every list.
 _MAX_BOXES = 1 << 20
 # Times in ns, about: of a list, a document, beyond what it takes in a double loop, and a translation from box to box.
@@ -181,7 +181,7 @@ class Layout(NamedTuple):
 
 
 def is_wide(rows: IntArray) -> bool:
-    """Tell whether there is one list, and so long that it is cut into blocks of documents, for all threads."""
+    """Tell whether there is one list, and so long that it is cut into shares, for all threads."""
     return len(rows) == 1 and rows[0, 1] - rows[0, 0] >= _WIDE
 
 
@@ -205,10 +205,10 @@ def lay_out_lists(
     slot, boxes = np.zeros(slots.max(), np.int64), np.zeros(len(rows), np.int64)
     box, t, number = np.empty(x.size, np.int64), np.empty(x.size), np.empty(x.size, np.int64)
     if is_wide(rows) and 0 < slots[0] <= _FEW_BOXES:
-        over_blocks(lambda _k, _r, lo, hi: _place(x[lo:hi], low, width, slot, box[lo:hi], t[lo:hi]), rows)
+        over_shares(lambda lo, hi: _place(lo, hi, x, low[0], width, slot, box, t), *rows[0])
         occupied = np.flatnonzero(slot)
         slot[occupied] = np.arange(occupied.size)
-        over_blocks(lambda _k, _r, lo, hi: np.copyto(box[lo:hi], slot[box[lo:hi]]), rows)
+        over_shares(lambda lo, hi: _number(lo, hi, slot, box), *rows[0])
         boxes[0], number[: occupied.size] = occupied.size, occupied
     else:
         _lay_out(rows, x, low, width, slots, slot, box, t, number, boxes)
@@ -218,36 +218,39 @@ def lay_out_lists(
     return layout if found.all() else layout.only(found)
 
 
-def _place(x: FloatArray, low: FloatArray, width: float, slot: IntArray, box: IntArray, t: FloatArray) -> None:
+@compiled
+def _place(begin, end, x, low, width, slot, box, t):  # type: ignore[no-untyped-def]
     """Find the boxes and places of some documents of one list, and put 1 into the slots of these boxes."""
-    place = (x - low) / width
-    box[:] = place
-    np.multiply(place - box, 2, out=t)
-    t -= 1
-    slot[box] = 1
+    for i in range(begin, end):
+        place = (x[i] - low) / width
+        b = int(place)
+        box[i] = b
+        t[i] = 2 * (place - b) - 1
+        slot[b] = 1
+
+
+@compiled
+def _number(begin, end, slot, box):  # type: ignore[no-untyped-def]
+    """Put for each box the number that its slot has."""
+    for i in range(begin, end):
+        box[i] = slot[box[i]]
 
 
 @compiled
 def _lay_out(rows, x, low, width, slots, slot, box, t, number, boxes):  # type: ignore[no-untyped-def]
-    """Do so for lists that have slots, and number their boxes; a slot is 0 before and after."""
+    """Place the documents of lists that have slots, and number their boxes; a slot is 0 before and after."""
     used = 0
     for r in range(rows.shape[0]):
         if slots[r] == 0:
             continue
         begin = used
-        for i in range(rows[r, 0], rows[r, 1]):
-            place = (x[i] - low[r]) / width
-            b = int(place)
-            box[i] = b
-            t[i] = 2 * (place - b) - 1
-            slot[b] = 1
+        _place(rows[r, 0], rows[r, 1], x, low[r], width, slot, box, t)
         for b in range(slots[r]):
             if slot[b]:
                 number[used] = b
                 slot[b] = used
                 used += 1
-        for i in range(rows[r, 0], rows[r, 1]):
-            box[i] = slot[box[i]]
+        _number(rows[r, 0], rows[r, 1], slot, box)
         for b in range(begin, used):
             slot[number[b]] = 0
         boxes[r] = used - begin
@@ -390,17 +393,20 @@ def moments(layout: Layout, w: FloatArray, ranges: IntArray, profile: Profile) -
         found = Moments(np.zeros(shape), np.zeros(shape[:2], np.bool_))
         add_moments(layout.box, layout.t, w, _found(layout, ranges), *found)
         return found
-    cut = blocks(ranges[0])
+    cut = [
+        (s, lo, min(lo + _BLOCK, end)) for s, (begin, end) in enumerate(ranges[0]) for lo in range(begin, end, _BLOCK)
+    ]
+    blocks = np.array([block for _, *block in cut]).reshape(1, len(cut), 2)
     parts = Moments(np.zeros((len(cut), *shape[1:])), np.zeros((len(cut), shape[1]), np.bool_))
 
-    def add(k: int, _: int, lo: int, hi: int) -> None:
-        add_moments(layout.box, layout.t, w, np.array([[[lo, hi]]]), parts.of[k : k + 1], parts.seen[k : k + 1])
+    def add(lo: int, hi: int) -> None:
+        add_moments(layout.box, layout.t, w, blocks[:, lo:hi], parts.of[lo:hi], parts.seen[lo:hi])
 
-    over_blocks(add, ranges[0])
+    over_shares(add, 0, len(cut))
     found = Moments(np.zeros(shape), np.zeros(shape[:2], np.bool_))
-    for k, (s, _, _) in enumerate(cut):
-        found.of[s] += parts.of[k]
-        found.seen[s] |= parts.seen[k]
+    for (s, _, _), part, seen in zip(cut, *parts, strict=True):
+        found.of[s] += part
+        found.seen[s] |= seen
     return found
 
 
@@ -433,10 +439,10 @@ def add_polynomials(
         evaluate(layout.box, layout.t, polynomials, scale, _found(layout, ranges), out)
         return
 
-    def add(_: int, k: int, lo: int, hi: int) -> None:
-        evaluate(layout.box, layout.t, polynomials[k : k + 1], scale, np.array([[[lo, hi]]]), out)
+    def add(lo: int, hi: int) -> None:
+        evaluate(layout.box, layout.t, polynomials, scale, np.clip(ranges, lo, hi), out)
 
-    over_blocks(add, ranges[0])
+    over_shares(add, *layout.rows[0])
 
 
 def add_sums(

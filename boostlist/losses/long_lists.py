@@ -30,7 +30,7 @@ from boostlist.losses.difference_sums import (
     sum_time,
 )
 from boostlist.losses.graded_sums import graded_sums
-from boostlist.parallel import compiled, over_blocks
+from boostlist.parallel import compiled, over_shares
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -162,13 +162,13 @@ class Part(NamedTuple):
 
     @property
     def wide(self) -> bool:
-        """Whether this is one list so long that it is cut into blocks, for all threads."""
+        """Whether this is one list so long that it is cut into shares, for all threads."""
         return is_wide(self.rows)
 
-    def over_blocks(self, step: Callable[[IntArray], None]) -> None:
-        """Call ``step(rows)`` for all lists, or on all threads for each block of a wide one."""
+    def over_shares(self, step: Callable[[IntArray], None]) -> None:
+        """Call ``step(rows)`` for all lists, or on each thread for its share of a wide one."""
         if self.wide:
-            over_blocks(lambda _k, _r, lo, hi: step(np.array([[lo, hi]])), self.rows)
+            over_shares(lambda lo, hi: step(np.array([[lo, hi]])), *self.rows[0])
         else:
             step(self.rows)
 
@@ -177,7 +177,7 @@ class Part(NamedTuple):
         x, query = np.empty(self.size), self.lists.query
         first, factor = self.lists.start[query], gamma[query]
         shift = first - self.rows[:, 0]
-        self.over_blocks(lambda rows: _gather(rows, first, shift, self.order, values, factor, x))
+        self.over_shares(lambda rows: _gather(rows, first, shift, self.order, values, factor, x))
         return x
 
     def by_document(self, values: AnyArray) -> Any:
@@ -190,7 +190,7 @@ class Part(NamedTuple):
         own = done[query]
         first, factors, shift = self.lists.start[query], factor[query], self.lists.start[query] - self.rows[:, 0]
         if own.all():
-            self.over_blocks(lambda rows: _scatter(rows, first, shift, self.order, values, factors, out))
+            self.over_shares(lambda rows: _scatter(rows, first, shift, self.order, values, factors, out))
         else:
             _scatter(self.rows[own], first[own], shift[own], self.order, values, factors[own], out)
 
@@ -228,35 +228,30 @@ def _scatter(rows, first, shift, order, values, factor, out):  # type: ignore[no
             out[first[r] + order[shift[r] + i]] = factor[r] * values[i]
 
 
-def _sums(part: Part, tables: LongPairs, x: FloatArray, w: FloatArray, first: int) -> tuple[FloatArray, Any]:
-    """Return the sums of the functions from `first` on, and for which lists they were made."""
-    sums, profile, pair = np.zeros((part.size, CURVATURES + 1 - first)), tables.profile, tables.pair[part.lists.query]
+def _add_sums(part: Part, tables: LongPairs, x: FloatArray, w: FloatArray, first: int, sums: FloatArray) -> Any:
+    """Add the sums of the functions from `first` on, and return for which lists they were made."""
+    profile, pair = tables.profile, tables.pair[part.lists.query]
     if tables.V is None:
         layout = lay_out_lists(part.rows, x, profile, pair, partial(sum_time, profile, sums.shape[1]))
         if layout.found.any():
             list_sums(layout, part.rows, w, part.rows, profile, first, sums)
-        return sums, layout.found
+        return layout.found
     V = tables.V._replace(A=tables.V.A[part.level], B=tables.V.B[part.level])
-    return sums, graded_sums(part.grades, pair, x, w, part.bounds, V, profile, first, sums, sums)
+    return graded_sums(part.grades, pair, x, w, part.bounds, V, profile, first, sums, sums)
 
 
 def pairs(part: Part, f: FloatArray, need: int, out: Outputs, tables: LongPairs, done: NDArray[np.bool_]) -> None:
     """Value, gradient and diagonal."""
     query, x = part.lists.query, part.in_order(f, tables.gamma)
-    sums, done[query] = _sums(part, tables, x, np.ones(part.size), VALUES if need & VALUE else SLOPES)
+    lead, first = part.by_document(tables.lead), VALUES if need & VALUE else SLOPES
+    sums = np.zeros((part.size, CURVATURES + 1 - first))
+    sums[:, -2] -= lead
+    sums[:, -1] -= tables.E2
+    done[query] = _add_sums(part, tables, x, np.ones(part.size), first, sums)
     if not done[query].any():
         return
-    lead = part.by_document(tables.lead)
-    slope, bend = np.empty((2, part.size))
-
-    def finish(rows: IntArray) -> None:
-        own = slice(rows[0, 0], rows[-1, 1])
-        np.subtract(sums[own, -2], lead[own], out=slope[own])
-        np.subtract(sums[own, -1], tables.E2, out=bend[own])
-
-    part.over_blocks(finish)
-    part.write(slope, tables.slopes, done, out.gradient)
-    part.write(bend, tables.bends, done, out.diag)
+    part.write(sums[:, -2], tables.slopes, done, out.gradient)
+    part.write(sums[:, -1], tables.bends, done, out.diag)
     if need & VALUE:  # the sums have each pair from both sides
         potential = np.add.reduceat(0.5 * (sums[:, 0] - tables.E0) - lead * x, part.rows[:, 0])
         out.value[query] = tables.kappa[query] * (potential + tables.offset[query])
@@ -268,6 +263,7 @@ def pairs_hessp(
     """Hessian-vector product: sum_j V E'' (v_i - v_j)."""
     x = part.in_order(f, tables.gamma)
     direction = part.in_order(v, np.ones_like(tables.gamma))
-    bends, done[part.lists.query] = _sums(part, tables, x, np.ones(part.size), CURVATURES)
-    moved, _ = _sums(part, tables, x, direction, CURVATURES)
-    part.write(direction * bends[:, 0] - moved[:, 0], tables.bends, done, out)
+    bends, moved = np.zeros((2, part.size, 1))
+    done[part.lists.query] = _add_sums(part, tables, x, np.ones(part.size), CURVATURES, bends)
+    _add_sums(part, tables, x, direction, CURVATURES, moved)
+    part.write((direction[:, None] * bends - moved)[:, 0], tables.bends, done, out)

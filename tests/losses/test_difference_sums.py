@@ -21,12 +21,13 @@ def no_time(n, boxes):
     return 0 * n
 
 
-@pytest.fixture(params=["whole lists", "lists in blocks"])
-def blocks(request, monkeypatch):
-    """Run a test with lists that are gone through as a whole, and again with lists cut into blocks for all threads."""
-    if request.param == "lists in blocks":
+@pytest.fixture(params=["whole lists", "lists in shares"])
+def shares(request, monkeypatch):
+    """Run a test with lists that are gone through as a whole, and again with lists cut into shares for all threads."""
+    if request.param == "lists in shares":
         monkeypatch.setattr(difference_sums, "_WIDE", 60)
-        monkeypatch.setattr(parallel, "_BLOCK", 50)
+        monkeypatch.setattr(difference_sums, "_BLOCK", 50)
+        monkeypatch.setattr(parallel, "_threads", 3)
 
 
 def exact_functions(u, c):
@@ -84,7 +85,7 @@ def test_scores_too_far_apart_are_left_to_the_double_loop(far):
     np.testing.assert_array_equal(layout.found, [False, True])
 
 
-@pytest.mark.usefixtures("blocks")
+@pytest.mark.usefixtures("shares")
 @pytest.mark.parametrize(("n", "grades"), [(60, 2), (60, 5), (60, 40), (1500, 10**9)])
 @pytest.mark.parametrize("spread", [2.0, 200.0])
 def test_sums_over_other_grades(n, grades, spread):
@@ -149,7 +150,7 @@ def check(loss, y, f, value, gradient, curvature):
 LENGTHS = {"short": 50, "long": 900}
 
 
-@pytest.mark.usefixtures("blocks")
+@pytest.mark.usefixtures("shares")
 @pytest.mark.parametrize("weights", ["uniform", "grade", "gain", "dcg"])
 @pytest.mark.parametrize("n", LENGTHS.values(), ids=LENGTHS)
 @pytest.mark.parametrize("spread", [1.5, 20.0])
@@ -163,7 +164,7 @@ def test_pairwise_logistic(weights, n, spread):
     check(loss, y, f, (V * np.logaddexp(0, -d)).sum(), (V * p).sum(0) - (V * p).sum(1), curvature + curvature.T)
 
 
-@pytest.mark.usefixtures("blocks")
+@pytest.mark.usefixtures("shares")
 @pytest.mark.parametrize("weights", ["uniform", "grade", "gain", "dcg"])
 @pytest.mark.parametrize("n", LENGTHS.values(), ids=LENGTHS)
 def test_wub(weights, n):
@@ -180,7 +181,7 @@ def test_wub(weights, n):
     check(loss, y, f, value, gradient, gamma**2 * W * 3 * (3 + np.cosh(d)) / whole**2)
 
 
-@pytest.mark.usefixtures("blocks")
+@pytest.mark.usefixtures("shares")
 @pytest.mark.parametrize("loss", [SmoothNDCG(tau=0.5), SmoothNDCG(k=20), SmoothMRR()], ids=repr)
 @pytest.mark.parametrize("grouped", [False, True])
 def test_soft_positions(loss, grouped, monkeypatch):
@@ -220,7 +221,7 @@ def test_soft_positions(loss, grouped, monkeypatch):
     assert diag.sum() < 1.03 * exact.sum()
 
 
-@pytest.mark.usefixtures("blocks")
+@pytest.mark.usefixtures("shares")
 @pytest.mark.parametrize("tau", [1.0, 0.4])
 @pytest.mark.parametrize("gain", ["exp2", "linear"])
 @pytest.mark.parametrize("grades", ["few", "many", "all differ", "too many and too high"])
