@@ -56,9 +56,9 @@ VALUES, SLOPES, CURVATURES = range(3)
 # Indices that are made unsigned, as signed ones are tested for counting from the end: half the time.
 _1, _2, _3 = (np.uint64(k) for k in (1, 2, 3))
 
-# Documents from which on a list is cut into shares, for all threads.
+# Documents of a list from which on each thread takes a share of them.
 _WIDE = 1 << 15
-# Its documents whose moments are summed by themselves, whatever thread has them, and the boxes up to which they are.
+# Documents of such a list whose moments are summed by themselves, on whatever thread; more boxes are too many for that.
 _BLOCK, _FEW_BOXES = 1 << 13, 1 << 12
 # More boxes than this are not laid out: an array of this length is gone through for every list.
 _MAX_BOXES = 1 << 20
@@ -165,10 +165,10 @@ class Layout(NamedTuple):
         """Which lists are not left out."""
         return self.boxes > 0
 
-    @property
-    def wide(self) -> bool:
-        """Whether this is one wide list, in few boxes."""
-        return is_wide(self.rows) and 0 < self.boxes[0] <= _FEW_BOXES
+    def is_shared(self, ranges: IntArray) -> bool:
+        """Tell whether there is one list, in few boxes, with so many documents in ranges that all threads take part."""
+        few = len(ranges) == 1 and 0 < self.boxes[0] <= _FEW_BOXES
+        return few and int(np.sum(ranges[..., 1] - ranges[..., 0])) >= _WIDE
 
     def only(self, found: NDArray[np.bool_]) -> Layout:
         """Leave out all other lists."""
@@ -181,7 +181,7 @@ class Layout(NamedTuple):
 
 
 def is_wide(rows: IntArray) -> bool:
-    """Tell whether there is one list, and so long that it is cut into shares, for all threads."""
+    """Tell whether there is one list, and so long that its sums are made on all threads."""
     return len(rows) == 1 and rows[0, 1] - rows[0, 0] >= _WIDE
 
 
@@ -204,14 +204,7 @@ def lay_out_lists(
     slots = np.where(slots < np.minimum(_MAX_BOXES, _LIST + pair * n * n), slots + 1, 0).astype(np.int64)
     slot, boxes = np.zeros(slots.max(), np.int64), np.zeros(len(rows), np.int64)
     box, t, number = np.empty(x.size, np.int64), np.empty(x.size), np.empty(x.size, np.int64)
-    if is_wide(rows) and 0 < slots[0] <= _FEW_BOXES:
-        over_shares(lambda lo, hi: _place(lo, hi, x, low[0], width, slot, box, t), *rows[0])
-        occupied = np.flatnonzero(slot)
-        slot[occupied] = np.arange(occupied.size)
-        over_shares(lambda lo, hi: _number(lo, hi, slot, box), *rows[0])
-        boxes[0], number[: occupied.size] = occupied.size, occupied
-    else:
-        _lay_out(rows, x, low, width, slots, slot, box, t, number, boxes)
+    _lay_out(rows, x, low, width, slots, slot, box, t, number, boxes)
     begin = np.cumsum(boxes) - boxes
     layout = Layout(rows, box, t, number[: boxes.sum()], begin, boxes, np.ones(x.size))
     found = (boxes > 0) & (pair * n * n >= time(n, boxes))
@@ -219,38 +212,26 @@ def lay_out_lists(
 
 
 @compiled
-def _place(begin, end, x, low, width, slot, box, t):  # type: ignore[no-untyped-def]
-    """Find the boxes and places of some documents of one list, and put 1 into the slots of these boxes."""
-    for i in range(begin, end):
-        place = (x[i] - low) / width
-        b = int(place)
-        box[i] = b
-        t[i] = 2 * (place - b) - 1
-        slot[b] = 1
-
-
-@compiled
-def _number(begin, end, slot, box):  # type: ignore[no-untyped-def]
-    """Put for each box the number that its slot has."""
-    for i in range(begin, end):
-        box[i] = slot[box[i]]
-
-
-@compiled
 def _lay_out(rows, x, low, width, slots, slot, box, t, number, boxes):  # type: ignore[no-untyped-def]
-    """Place the documents of lists that have slots, and number their boxes; a slot is 0 before and after."""
+    """Find the boxes of lists that have slots, and the documents' places in them; a slot is 0 before and after."""
     used = 0
     for r in range(rows.shape[0]):
         if slots[r] == 0:
             continue
         begin = used
-        _place(rows[r, 0], rows[r, 1], x, low[r], width, slot, box, t)
+        for i in range(rows[r, 0], rows[r, 1]):
+            place = (x[i] - low[r]) / width
+            b = int(place)
+            box[i] = b
+            t[i] = 2 * (place - b) - 1
+            slot[b] = 1
         for b in range(slots[r]):
             if slot[b]:
                 number[used] = b
                 slot[b] = used
                 used += 1
-        _number(rows[r, 0], rows[r, 1], slot, box)
+        for i in range(rows[r, 0], rows[r, 1]):
+            box[i] = slot[box[i]]
         for b in range(begin, used):
             slot[number[b]] = 0
         boxes[r] = used - begin
@@ -389,7 +370,7 @@ class Moments(NamedTuple):
 def moments(layout: Layout, w: FloatArray, ranges: IntArray, profile: Profile) -> Moments:
     """Return the moments of the documents ``ranges[r, s, 0] <= i < ranges[r, s, 1]`` of each list r, as set s."""
     shape = ranges.shape[1], layout.number.size, profile.matrix.shape[2]
-    if not layout.wide:
+    if not layout.is_shared(ranges):
         found = Moments(np.zeros(shape), np.zeros(shape[:2], np.bool_))
         add_moments(layout.box, layout.t, w, _found(layout, ranges), *found)
         return found
@@ -435,14 +416,14 @@ def add_polynomials(
     layout: Layout, polynomials: FloatArray, scale: FloatArray, ranges: IntArray, out: FloatArray
 ) -> None:
     """Add scale_i times the k-th polynomials of its box to out[i], for each i of the k-th range of each list."""
-    if not layout.wide:
+    if not layout.is_shared(ranges):
         evaluate(layout.box, layout.t, polynomials, scale, _found(layout, ranges), out)
         return
 
     def add(lo: int, hi: int) -> None:
         evaluate(layout.box, layout.t, polynomials, scale, np.clip(ranges, lo, hi), out)
 
-    over_shares(add, *layout.rows[0])
+    over_shares(add, int(ranges.min()), int(ranges.max()))
 
 
 def add_sums(

@@ -13,7 +13,6 @@ spread so far that a double loop is cheaper, a loop here leaves ``done`` False.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,7 +29,7 @@ from boostlist.losses.difference_sums import (
     sum_time,
 )
 from boostlist.losses.graded_sums import graded_sums
-from boostlist.parallel import compiled, over_shares
+from boostlist.parallel import compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -162,22 +161,15 @@ class Part(NamedTuple):
 
     @property
     def wide(self) -> bool:
-        """Whether this is one list so long that it is cut into shares, for all threads."""
+        """Whether this is one list so long that its sums are made on all threads."""
         return is_wide(self.rows)
-
-    def over_shares(self, step: Callable[[IntArray], None]) -> None:
-        """Call ``step(rows)`` for all lists, or on each thread for its share of a wide one."""
-        if self.wide:
-            over_shares(lambda lo, hi: step(np.array([[lo, hi]])), *self.rows[0])
-        else:
-            step(self.rows)
 
     def in_order(self, values: FloatArray, gamma: FloatArray) -> FloatArray:
         """Return gamma, by query, times the difference of each value from the first of its list."""
         x, query = np.empty(self.size), self.lists.query
         first, factor = self.lists.start[query], gamma[query]
         shift = first - self.rows[:, 0]
-        self.over_shares(lambda rows: _gather(rows, first, shift, self.order, values, factor, x))
+        _gather(self.rows, first, shift, self.order, values, factor, x)
         return x
 
     def by_document(self, values: AnyArray) -> Any:
@@ -188,11 +180,8 @@ class Part(NamedTuple):
         """Put the values, times a factor by query, where the documents of those lists belong that are done."""
         query = self.lists.query
         own = done[query]
-        first, factors, shift = self.lists.start[query], factor[query], self.lists.start[query] - self.rows[:, 0]
-        if own.all():
-            self.over_shares(lambda rows: _scatter(rows, first, shift, self.order, values, factors, out))
-        else:
-            _scatter(self.rows[own], first[own], shift[own], self.order, values, factors[own], out)
+        first, rows = self.lists.start[query[own]], self.rows[own]
+        _scatter(rows, first, first - rows[:, 0], self.order, values, factor[query[own]], out)
 
 
 def side_by_side(begin: IntArray, end: IntArray) -> IntArray:
