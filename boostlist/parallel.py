@@ -71,8 +71,8 @@ def compiled(function: Callable[..., Any], fastmath: frozenset[str] = frozenset(
 def inner(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function for others that are compiled: without what unpacks Python's arguments, a tenth of the work.
 
-    It counts no references to arrays, which would take some ns each at every call. So it makes no arrays, and returns
-    none that it was not given; numba refuses either.
+    It counts no references to arrays, which would take some ns each at every call. So it makes no arrays and returns
+    none, neither a part of its own nor in a tuple; of that numba refuses the most obvious only.
     """
     return Inner(_compiled(function, no_cpython_wrapper=True, _nrt=False))
 
@@ -252,11 +252,12 @@ def over_queries(loop: Callable[..., None], start: IntArray, *args: Any) -> None
 
 
 def over_shares(step: Callable[[int, int], None], begin: int, end: int) -> None:
-    """Call ``step(lo, hi)`` on each thread for its share of the rows; results must not depend on the cuts."""
-    threads = max(min(get_threads(), end - begin), 1)
+    """Call ``step(lo, hi)`` on each thread for its share of begin:end; results must not depend on the cuts."""
+    most = get_threads()
+    threads = max(min(most, end - begin), 1)
     cuts = [begin + (end - begin) * k // threads for k in range(threads + 1)]
     # The calling thread takes a share too: handing over costs as much as some ten thousand rows.
-    futures = [_executor(get_threads()).submit(step, lo, hi) for lo, hi in pairwise(cuts[1:])]
+    futures = [_executor(most).submit(step, lo, hi) for lo, hi in pairwise(cuts[1:])]
     step(*cuts[:2])
     for future in futures:
         future.result()

@@ -46,17 +46,13 @@ from boostlist.gains import Gain, check_gain, gains
 from boostlist.losses.base import VALUE, Traits
 from boostlist.losses.compiled import CompiledLoss
 from boostlist.losses.exponential import exp
-from boostlist.losses.shared_loops import stage_rows
+from boostlist.losses.shared_loops import NEAR, gather_scores, stage_rows
 from boostlist.parallel import compiled, inlined, inner, longest
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray, IntArray
     from boostlist.levels import Levels
     from boostlist.queries import Queries
-
-
-# Where all scores are this close, sums are relative to the largest of all: numbers up to e^_NEAR have finite squares.
-_NEAR = 300.0
 
 
 class Tables(NamedTuple):
@@ -104,13 +100,8 @@ def _forward(q, lists, f, tables, sweep):  # type: ignore[no-untyped-def]
     first, last, start = tables.levels.start[q], tables.levels.start[q + 1], lists.start[q]
     p, r, m, T = sweep
     begin, n = document[first], document[last] - document[first]
-    lowest, highest = np.inf, -np.inf
-    for i in range(n):
-        x = f[start + order[begin + i]]
-        r[i] = x
-        lowest = min(lowest, x)
-        highest = max(highest, x)
-    near = highest - lowest < _NEAR
+    lowest, highest = gather_scores(f, 1.0, start, order, begin, n, r)
+    near = highest - lowest < NEAR
     if near:
         for i in range(n):
             p[i] = exp(r[i] - highest)
@@ -125,14 +116,14 @@ def _forward(q, lists, f, tables, sweep):  # type: ignore[no-untyped-def]
                 top = max(top, r[i])
             for i in range(low, high):
                 p[i] = np.exp(r[i] - top)
-            growth, shrink = np.exp(min(top - below, _NEAR)), np.exp(below - top)
+            growth, shrink = np.exp(min(top - below, NEAR)), np.exp(below - top)
         total = 0.0
         for i in range(low, high):
             total += p[i]
         if t == 0:
             for i in range(low, high):
                 r[i] = 0.0
-        elif top - below < _NEAR:
+        elif top - below < NEAR:
             for i in range(low, high):
                 r[i] = 1 / (p[i] * growth + t)
         else:
@@ -200,7 +191,7 @@ def _cs_listmle(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
                 for i in range(low, high):
                     x = fq[order[i]] - below
                     # log(1 + T e^{-x}), by the form that keeps its digits
-                    loss += beta[g] * (np.log1p(t * np.exp(-x)) if x > -_NEAR else np.log(np.exp(x) + t) - x)
+                    loss += beta[g] * (np.log1p(t * np.exp(-x)) if x > -NEAR else np.log(np.exp(x) + t) - x)
         out.value[query] = tables.kappa[query] * loss
 
 

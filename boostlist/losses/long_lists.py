@@ -255,4 +255,4 @@ def pairs_hessp(
     bends, moved = np.zeros((2, part.size, 1))
     done[part.lists.query] = _add_sums(part, tables, x, np.ones(part.size), CURVATURES, bends)
     _add_sums(part, tables, x, direction, CURVATURES, moved)
-    part.write((direction[:, None] * bends - moved)[:, 0], tables.bends, done, out)
+    part.write(direction * bends[:, 0] - moved[:, 0], tables.bends, done, out)

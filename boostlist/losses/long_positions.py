@@ -6,7 +6,7 @@ over all documents as they stand,
     h_i = (n + 1)/2 - 1/2 sum_j E'(x_i - x_j),   gradient_k = 1/tau [ sum_j w_kj c_j - c_k sum_j w_kj ]
 
 In the diagonal, sum_j w_kj |c_j - c_k| is not: it wants documents with a larger c apart from those with a smaller one.
-Up to some hundred documents of positive gain have a double loop. More are put into groups of c, four to the octave
+Up to some thousand documents of positive gain have a double loop. More are put into groups of c, four to the octave
 where c is large, as if these were grades: exact between groups, and within a group the difference is taken to be the
 largest that c_k can have there. So D is a little larger than for short lists, and still majorizes H.
 """
@@ -85,7 +85,10 @@ def _differences_row(r, i, c, out):  # type: ignore[no-untyped-def]
 @compiled
 def _differences(rows, x, c, out):  # type: ignore[no-untyped-def]
     """Fill out with sum_j w_kj |c_j - c_k|."""
-    E, ratio = np.empty(_FEW), np.empty(_FEW)
+    most = 0
+    for r in range(rows.shape[0]):
+        most = max(most, rows[r, 1] - rows[r, 0])
+    E, ratio = np.empty(most), np.empty(most)
     for r in range(rows.shape[0]):
         own = slice(rows[r, 0], rows[r, 1])
         y, d, total = x[own], c[own], out[own]

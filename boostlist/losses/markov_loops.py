@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from boostlist.losses.weights import Factors
 
 # Documents that WpLL works on at a time: their scratch stays in the fastest cache however long the list is.
-BLOCK = 256
+_BLOCK = 256
 # A label of probability e^-100 counts for nothing beside one of at least 1 / 64, and exp is slow where it underflows.
 _NOTHING = -100.0
 # Times the largest argument, |L|^2 e^(2 FAR), this is still finite.
@@ -111,9 +111,9 @@ def _softmax(x, a, S, E, top, Z):  # type: ignore[no-untyped-def]
     top[:] = -np.inf
     Z[:] = 0.0
     for v in range(a.size):
-        _raise_top(x, a[v], S[v], E[v * BLOCK : v * BLOCK + x.size], top)
+        _raise_top(x, a[v], S[v], E[v * _BLOCK : v * _BLOCK + x.size], top)
     for v in range(a.size):
-        _add_label(top, E[v * BLOCK : v * BLOCK + x.size], Z)
+        _add_label(top, E[v * _BLOCK : v * _BLOCK + x.size], Z)
 
 
 @vectorized
@@ -156,13 +156,13 @@ def wpll(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and diagonal of the weighted pseudo-likelihood."""
     gammas, labels, levels, place, W = tables
     document = levels.document
-    a, E = np.empty(labels), np.empty(labels * BLOCK)
+    a, E = np.empty(labels), np.empty(labels * _BLOCK)
     S, D, C = np.empty_like(a), np.empty_like(a), np.empty_like(a)
     scores = np.empty(longest(lists.query, lists.start))
     slope, curvature = np.empty_like(scores), np.empty_like(scores)
-    top_, Z_, inverse_, own_, W_ = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-    mean_, square_, mixed_ = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-    lead_, sign_ = np.empty(BLOCK), np.empty(BLOCK)
+    top_, Z_, inverse_, own_ = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    mean_, square_, mixed_ = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    W_, lead_, sign_ = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     for q in lists.query:
         rows, weight, gamma = slice(lists.start[q], lists.start[q + 1]), lists.weight[q], gammas[q]
         gradient, diag, order = out.gradient[rows], out.diag[rows], levels.order[rows]
@@ -182,8 +182,8 @@ def wpll(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
         for g in range(first, last):
             D[place[g]] = -W[g] * (document[g + 1] - document[g])
         loss = 0.0
-        for left in range(0, size, BLOCK):
-            n = min(BLOCK, size - left)
+        for left in range(0, size, _BLOCK):
+            n = min(_BLOCK, size - left)
             x, top, Z, inverse, own, Wk = scores[left : left + n], top_[:n], Z_[:n], inverse_[:n], own_[:n], W_[:n]
             mean, square, mixed, lead, sign = mean_[:n], square_[:n], mixed_[:n], lead_[:n], sign_[:n]
             mean[:] = 0.0
@@ -200,7 +200,7 @@ def wpll(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
                 inverse[k] = 1 / Z[k]
             g = first
             for v in range(labels):
-                Ev = E[v * BLOCK : v * BLOCK + n]
+                Ev = E[v * _BLOCK : v * _BLOCK + n]
                 _moments(Ev, inverse, a[v], own, mean, square, mixed)
                 probability, variance = _spreads(Ev, inverse, Wk, lead)
                 D[v] += probability
@@ -232,9 +232,9 @@ def wpll_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
     """Hessian-vector product of the weighted pseudo-likelihood."""
     gammas, labels, levels, place, W = tables
     document = levels.document
-    a, E = np.empty(labels), np.empty(labels * BLOCK)
+    a, E = np.empty(labels), np.empty(labels * _BLOCK)
     S, dS, D = np.empty_like(a), np.empty_like(a), np.empty_like(a)
-    x, top, Z = np.empty(longest(lists.query, lists.start)), np.empty(BLOCK), np.empty(BLOCK)
+    x, top, Z = np.empty(longest(lists.query, lists.start)), np.empty(_BLOCK), np.empty(_BLOCK)
     dx = np.empty_like(x)
     for q in lists.query:
         rows = slice(lists.start[q], lists.start[q + 1])
@@ -250,17 +250,17 @@ def wpll_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
         D[:] = 0.0
         for g in range(first, last):
             y = place[g]
-            for left in range(document[g], document[g + 1], BLOCK):
-                n = min(BLOCK, document[g + 1] - left)
+            for left in range(document[g], document[g + 1], _BLOCK):
+                n = min(_BLOCK, document[g + 1] - left)
                 _softmax(x[left - begin : left - begin + n], a, S, E, top[:n], Z[:n])
                 for k in range(n):
                     direction = dx[left - begin + k]
                     mean = own = 0.0
                     for u in range(labels):
-                        mean += E[u * BLOCK + k] * (a[u] * direction - dS[u])
+                        mean += E[u * _BLOCK + k] * (a[u] * direction - dS[u])
                     mean /= Z[k]
                     for u in range(labels):
-                        change = W[g] * E[u * BLOCK + k] / Z[k] * (a[u] * direction - dS[u] - mean)
+                        change = W[g] * E[u * _BLOCK + k] / Z[k] * (a[u] * direction - dS[u] - mean)
                         own += change * (a[u] - a[y])
                         D[u] += change
                     out_q[order[left - begin + k]] = own

@@ -94,7 +94,7 @@ class Pairwise(CompiledLoss):
 
 @dataclass(frozen=True, kw_only=True)
 class PairwiseQuadratic(Pairwise):
-    """Pairwise regression on a margin of 1: phi(d) = (1 - d)^2. The cheapest loss here; its curvature is constant.
+    """Pairwise regression on a margin of 1: phi(d) = (1 - d)^2. The cheapest of its family, of constant curvature.
 
     Parameters
     ----------

@@ -28,15 +28,12 @@ import numpy as np
 
 from boostlist.losses.base import VALUE
 from boostlist.losses.exponential import exp
-from boostlist.losses.shared_loops import stage_rows
+from boostlist.losses.shared_loops import NEAR, gather_scores, stage_rows
 from boostlist.parallel import compiled, inner, longest
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray
     from boostlist.levels import Levels
-
-# Where scores spread over less than this, one m does for all grades: squares of e^-300 and of its inverse are finite.
-_NEAR = 300.0
 
 
 class Tables(NamedTuple):
@@ -86,13 +83,8 @@ def _forward(q, lists, f, tables, sweep):  # type: ignore[no-untyped-def]
     first, last, start = tables.levels.start[q], tables.levels.start[q + 1], lists.start[q]
     p, m, own, lower = sweep
     begin, n = document[first], document[last] - document[first]
-    lowest, highest = np.inf, -np.inf
-    for i in range(n):
-        x = sign * f[start + order[begin + i]]
-        p[i] = x
-        lowest = min(lowest, x)
-        highest = max(highest, x)
-    near = highest - lowest < _NEAR
+    lowest, highest = gather_scores(f, sign, start, order, begin, n, p)
+    near = highest - lowest < NEAR
     if near:
         for i in range(n):
             p[i] = exp(p[i] - highest)

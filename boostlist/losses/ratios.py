@@ -36,7 +36,10 @@ def ratios(near, x, E, i, lo, hi, out):  # type: ignore[no-untyped-def]
 
     near is what `exponentials` returned, and E what it filled in.
     """
-    inverse = 1 / E[i] if near else 0.0
-    # One loop: with one for either case numba counts references at each call, which takes as long as ten pairs.
-    for j in range(np.uint64(lo), np.uint64(hi)):  # signed indices are tested for counting from the end
-        out[j] = E[j] * inverse if near else exp(min(max(x[j] - x[i], -FAR), FAR))
+    if near:
+        inverse = 1 / E[i]
+        for j in range(np.uint64(lo), np.uint64(hi)):  # signed indices are tested for counting from the end
+            out[j] = E[j] * inverse
+    else:
+        for j in range(np.uint64(lo), np.uint64(hi)):
+            out[j] = exp(min(max(x[j] - x[i], -FAR), FAR))

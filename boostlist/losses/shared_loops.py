@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from boostlist.parallel import compiled, inner
+
+NEAR = 150.0
+"""Scores of a list that spread over less than this have sums relative to e^max: squares of e^-NEAR are far from 0."""
 
 
 @compiled
@@ -10,6 +15,18 @@ def gather(values, order, out):  # type: ignore[no-untyped-def]
     """Fill out with the values in the given order."""
     for i in range(order.size):
         out[i] = values[order[i]]
+
+
+@inner
+def gather_scores(f, sign, start, order, begin, n, out):  # type: ignore[no-untyped-def]
+    """Fill out with sign * f of a query of n documents, which begin at `start`, in its order; return the extremes."""
+    low, high = np.inf, -np.inf
+    for i in range(n):
+        x = sign * f[start + order[begin + i]]
+        out[i] = x
+        low = min(low, x)
+        high = max(high, x)
+    return low, high
 
 
 @inner

@@ -67,7 +67,7 @@ def test_sums_keep_the_tolerance(c, tolerance):
     for name, x in score_sets(rng, n):
         w = rng.normal(size=n)
         rows, out = np.array([[0, n]]), np.zeros((n, 3))
-        layout = lay_out_lists(rows, x, profile(c, tolerance), ALWAYS, no_time)
+        layout = lay_out_lists(rows, x, profile(c, tolerance), np.array([ALWAYS]), no_time)
         list_sums(layout, rows, w, rows, profile(c, tolerance), VALUES, out)
         error = np.abs(out.T - exact_sums(x, w, c)).max(1) / np.abs(w).sum()
         assert error[0] <= tolerance * (1 + np.ptp(x)), name
@@ -81,7 +81,8 @@ def test_a_looser_tolerance_is_less_work():
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("far", [1e9, 1e308, np.inf])
 def test_scores_too_far_apart_are_left_to_the_double_loop(far):
-    layout = lay_out_lists(np.array([[0, 2], [2, 4]]), np.array([-far, far, 0.0, 1.0]), profile(1.0), ALWAYS, no_time)
+    x, pair = np.array([-far, far, 0.0, 1.0]), np.full(2, ALWAYS)
+    layout = lay_out_lists(np.array([[0, 2], [2, 4]]), x, profile(1.0), pair, no_time)
     np.testing.assert_array_equal(layout.found, [False, True])
 
 
@@ -292,7 +293,7 @@ def test_a_list_of_100_000_documents(loss):
 @pytest.mark.parametrize("lists", [1, 3])
 def test_wide_lists_have_the_same_bits_on_any_number_of_threads(loss, lists):
     rng = np.random.default_rng(6)
-    n = 40_000
+    n = 50_000  # enough of them with a gain
     y, f = rng.integers(0, 4, lists * n).astype(float), rng.normal(size=lists * n)
     bound, found = loss.bind(Queries.from_sizes(y, [n] * lists)), []
     try:

@@ -44,7 +44,7 @@ def dense(loss, f, y):
 @pytest.mark.parametrize("labels", ["five grades", "all different"])
 def test_long_lists_agree_with_matrices(loss_type, labels):
     rng = np.random.default_rng(7)
-    n = 549
+    n = 550
     y = rng.integers(0, 5, n).astype(float) if labels == "five grades" else 0.01 * rng.permutation(n)
     f = np.round(rng.normal(size=n), 1 if loss_type is PairwiseSquaredHinge else 8)  # ties in score
     extra = {"targets": "linear"} if loss_type is PairwiseSquaredHinge else {}

@@ -41,6 +41,17 @@ def test_a_grade_far_below_the_maximum_keeps_its_gradient():
     assert gradient[1] == pytest.approx(-0.335, abs=1e-3)
 
 
+@pytest.mark.parametrize("far", [140.0, 299.0, 800.0])
+def test_a_large_weight_keeps_the_curvature_of_a_grade_far_below_the_maximum(far):
+    with pytest.warns(UserWarning, match="weighs"):
+        bound = CsRgList(pcf=3.0).bind(Queries.from_sizes([111, 110, 0], [3]))
+    f = np.array([far, 0, 0])
+    quarter = 3.0**110 / 4
+    np.testing.assert_allclose(bound.gradient_hessian(f)[1], [0, quarter, quarter], rtol=1e-12, atol=1e-9 * quarter)
+    product = bound.hessp(f)(np.array([1.0, 2, 4]))
+    np.testing.assert_allclose(product, [0, -2 * quarter, 2 * quarter], rtol=1e-12, atol=1e-9 * quarter)
+
+
 def test_listmle_by_hand():
     # Scores log 4, log 2, log 1 for the grades 2, 1, 0: stages 4/7, 2/3 and 1/1.
     bound = ListMLE().bind(Queries.from_sizes([2, 1, 0], [3]))
