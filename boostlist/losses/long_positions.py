@@ -83,12 +83,8 @@ def _differences_row(r, i, c, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _differences(rows, x, c, out):  # type: ignore[no-untyped-def]
-    """Fill out with sum_j w_kj |c_j - c_k|."""
-    most = 0
-    for r in range(rows.shape[0]):
-        most = max(most, rows[r, 1] - rows[r, 0])
-    E, ratio = np.empty(most), np.empty(most)
+def _differences(rows, x, c, E, ratio, out):  # type: ignore[no-untyped-def]
+    """Fill out with sum_j w_kj |c_j - c_k|; E and ratio are room for a list."""
     for r in range(rows.shape[0]):
         own = slice(rows[r, 0], rows[r, 1])
         y, d, total = x[own], c[own], out[own]
@@ -192,7 +188,7 @@ def soft_positions(
     pull[top] -= c * (0.5 + 2 * S)
     apart, few = np.zeros_like(c), number <= _FEW
     if (found & few).any():
-        _differences(rows[found & few], x[top], c, apart)
+        _differences(rows[found & few], x[top], c, *np.empty((2, number[few].max())), apart)
     many = found & ~few
     if many.any():
         chosen = np.repeat(many, number)

@@ -247,7 +247,7 @@ def _softplus_row(near, x, r, i, hi, V, A, B):  # type: ignore[no-untyped-def]
         if near or abs(x[j] - x[i]) < FAR:
             z += r[j] + r[j] * z
         else:
-            total += Vj * max(x[j] - x[i], 0.0)
+            total += Vj * (x[j] - x[i] if x[j] > x[i] else 0.0)
     return total + weight * np.log1p(z)
 
 
