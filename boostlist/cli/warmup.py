@@ -1,4 +1,4 @@
-"""``boostlist warmup``: compile every loss, metric and reader now, for container images and short-lived processes.
+"""``boostlist warmup``: compile losses, metrics, reader and products now, for containers and short-lived processes.
 
 What is compiled is stored beside the package, or in the folder that NUMBA_CACHE_DIR names; processes that come after
 find it there. Without this command a loss is compiled when it is first used.
@@ -49,6 +49,7 @@ def parts() -> Iterator[tuple[str, Callable[[str], None], str]]:
     for name in metrics.registry:
         yield f"metric {name}", compile_metric, name
     yield "reader", compile_reader, ""
+    yield "products of float32", compile_products, ""
 
 
 def compile_loss(name: str) -> None:
@@ -85,6 +86,16 @@ def compile_reader(_: str) -> None:
     from boostlist.datasets import load_sample
 
     load_sample()
+
+
+def compile_products(_: str) -> None:
+    """Multiply features of single precision by vectors, as parametric rankers do."""
+    import numpy as np
+
+    from boostlist.solvers import MatrixDesign
+
+    design = MatrixDesign(np.zeros((2, 3), np.float32))
+    design.back(design.scores(np.zeros(3)))
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -28,6 +28,7 @@ def designs():
     return {
         "float64": (MatrixDesign(X), X),
         "float32": (MatrixDesign(single), single.astype(float)),
+        "float32, columns together": (MatrixDesign(np.asfortranarray(single)), single.astype(float)),
         "fortran": (MatrixDesign(np.asfortranarray(X)), X),
         "csr": (MatrixDesign(csr_matrix(X)), X),
         "csr float32": (MatrixDesign(csr_matrix(single)), single.astype(float)),
