@@ -134,11 +134,11 @@ def _efron_sums(W, own, lower):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _efron_loss(W, own, lower):  # type: ignore[no-untyped-def]
-    """Return sum W log Z over the stages of a grade."""
+def _efron_loss(W, own, lower, gap):  # type: ignore[no-untyped-def]
+    """Return sum W (gap + log Z) over the stages of a grade."""
     loss = 0.0
     for j in range(W.size):
-        loss += W[j] * np.log(lower + (j + 1) / W.size * own)
+        loss += W[j] * (gap + np.log(lower + (j + 1) / W.size * own))
     return loss
 
 
@@ -176,14 +176,16 @@ def plackett_luce(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
             c += s0
             e += r0
             if need & VALUE:
-                w = W[low:high].mean() if efron else W[g]
                 if n == 1 and below <= grade:
-                    loss += w * np.log1p(below / grade)
+                    loss += (W[low] if efron else W[g]) * np.log1p(below / grade)
                     continue
                 gap = 0.0
                 for i in range(low, high):
-                    gap += top - sign * fq[order[i]]
-                loss += w * gap + (_efron_loss(W[low:high], grade, below) if efron else n * w * np.log(grade + below))
+                    gap += (top - sign * fq[order[i]]) / n
+                if efron:
+                    loss += _efron_loss(W[low:high], grade, below, gap)
+                else:
+                    loss += n * W[g] * (gap + np.log(grade + below))
         out.value[q] = loss
 
 
