@@ -234,7 +234,7 @@ loss = eval(name, vars(boostlist.losses)) if "(" in name else getattr(objectives
 rng = np.random.default_rng(0)
 queries, f = Queries.from_sizes(rng.integers(0, 5, sum(sizes)), sizes), rng.normal(size=sum(sizes))
 begin = time.process_time()
-loss.bind(queries).gradient_hessian(f)
+loss.objective().bind(queries)(f)
 print(time.process_time() - begin)
 """
 

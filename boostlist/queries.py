@@ -321,3 +321,12 @@ def query_codes(qid: ArrayLike) -> tuple[IntArray, AnyArray]:
     if missing.size:
         raise ValueError(f"qid[{missing[0]}] is missing; every row needs a query id")
     return codes, ids
+
+
+def check_queries(queries: object) -> None:
+    """Raise a TypeError that says how queries are made, if these are none."""
+    if not isinstance(queries, Queries):
+        raise TypeError(
+            "losses and metrics take labels and queries together, as Queries.from_qid(labels, qid) or "
+            f"Queries.from_sizes(labels, sizes), not {type(queries).__name__}"
+        )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from boostlist import Queries, metrics
 from boostlist.gains import check_gain, gains
+from boostlist.losses import CsListMLE
 
 
 def test_values():
@@ -27,6 +29,12 @@ def test_values():
 def test_labels_without_a_gain(label, gain, message):
     with pytest.raises(ValueError, match=message):
         gains(np.array([0.0, label]), gain)
+
+
+@pytest.mark.parametrize(("bound", "name"), [(CsListMLE(), "CsListMLE"), (metrics.get("ndcg@10"), "ndcg@10")])
+def test_the_message_says_whose_gain(bound, name):
+    with pytest.raises(ValueError, match=f'^{name}: gain="exp2" overflows'):
+        bound.bind(Queries.from_sizes([2000, 1], [2]))
 
 
 @pytest.mark.parametrize("table", [(), (-0.5, 1.0), (0.0, np.inf), (0.0, np.nan), (1.0, 0.9)])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boostlist import Queries
+from boostlist import Queries, metrics
+from boostlist.losses import CsListMLE
 
 
 def test_sizes_and_qid_agree():
@@ -101,3 +103,9 @@ def test_ids_in_the_place_of_sizes_are_told_from_empty_queries():
         Queries.from_sizes([1, 0, 2, 0], [0, 0, 1, 1])
     with pytest.raises(ValueError, match=r"sizes\[1\] is 0: .* drop queries without any"):
         Queries.from_sizes([1, 0, 2, 0], [3, 0, 1])
+
+
+@pytest.mark.parametrize("bind", [CsListMLE().bind, metrics.get("ndcg").bind, partial(metrics.get("err").mean, [1, 2])])
+def test_labels_alone_are_no_queries(bind):
+    with pytest.raises(TypeError, match=r"Queries.from_sizes\(labels, sizes\), not list"):
+        bind([1, 0])

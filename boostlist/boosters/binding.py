@@ -126,7 +126,8 @@ def _read_arrays(labels: Any, weight: Any, group: Any) -> Fields:
     if group is None:
         raise ValueError(
             "no query information: use boostlist.TreeRanker, or LGBMRanker with fit(group=[documents of each query]). "
-            "XGBoost's scikit-learn interface passes no queries to an objective: use xgb.train(..., obj=...) there"
+            "XGBoost's scikit-learn interface passes no queries to an objective: use xgb.train(..., obj=...) there. "
+            "To score arrays, give a metric Queries: metric.mean(scores, Queries.from_qid(labels, qid))"
         )
     return Fields(np.asarray(labels), np.asarray(group), None if weight is None else np.asarray(weight))
 

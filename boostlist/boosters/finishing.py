@@ -31,17 +31,16 @@ def _round(lo, hi, g, h, least, weight, scale, bend, gradient, hessian, total, l
     """
     n = g.size
     for block in range(lo, hi):
-        rows = slice(block * _BLOCK, min((block + 1) * _BLOCK, n))
-        g_, h_, gradient_, hessian_ = g[rows], h[rows], gradient[rows], hessian[rows]
+        begin, end = block * _BLOCK, (block + 1) * _BLOCK
         low, summed = np.inf, 0.0
-        for i in range(g_.size):
-            factor = weight[rows.start + i] if weight.size > 1 else weight[0]
-            bound = least[rows.start + i] if least.size > 1 else least[0]
-            x = max(h_[i], abs(g_[i]) * bound) * factor
-            gradient_[i] = g_[i] * factor * scale
-            hessian_[i] = x * bend
+        for i in range(np.uint64(begin), np.uint64(end if end < n else n)):
+            factor = weight[i] if weight.size > 1 else weight[0]
+            bound = (least[i] if least.size > 1 else least[0]) * abs(g[i])
+            x = (h[i] if h[i] > bound else bound) * factor
+            gradient[i] = g[i] * factor * scale
+            hessian[i] = x * bend
             summed += x
-            low = min(low, x)
+            low = x if x < low else low
         total[block], lowest[block] = summed, low
 
 

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from boostlist.arrays import Room, frozen
+from boostlist.checks import concerning
 from boostlist.losses.base import BoundLoss, Curvature, Loss, Traits
 from boostlist.losses.difference_sums import least_documents
 from boostlist.losses.long_lists import Part
 from boostlist.parallel import get_threads, over_queries
+from boostlist.queries import check_queries
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -129,7 +131,9 @@ class CompiledLoss(Loss):
 
     def bind(self, queries: Queries) -> BoundLoss:
         """Compute the tables for these queries."""
-        return _BoundLoops(self, queries)
+        check_queries(queries)
+        with concerning(type(self).__name__):
+            return _BoundLoops(self, queries)
 
 
 def _frozen_tables(tables: Any) -> Any:

@@ -20,9 +20,9 @@ import numpy as np
 from boostlist import plugins
 from boostlist._typing import FloatArray, IntArray
 from boostlist.arrays import frozen
-from boostlist.checks import check_call
+from boostlist.checks import check_call, concerning
 from boostlist.parallel import over_queries
-from boostlist.queries import Queries
+from boostlist.queries import Queries, check_queries
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -77,7 +77,13 @@ class Metric(ABC):
 
     def bind(self, queries: Queries) -> BoundMetric:
         """Do all work that depends on labels alone."""
-        return self._bind(queries.labelled(self.label))
+        return self._bound(queries)
+
+    def _bound(self, queries: Queries, *more: Any) -> BoundMetric:
+        """Do so, with what else the metric needs, and let errors begin with its name."""
+        check_queries(queries)
+        with concerning(self.name):
+            return self._bind(queries.labelled(self.label), *more)
 
     @abstractmethod
     def _bind(self, queries: Queries) -> BoundMetric:

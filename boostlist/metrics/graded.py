@@ -109,7 +109,7 @@ class DCG(_Discounted):
         hosts
             Id of each document's host, a number or a string; for a metric with ``per_host``.
         """
-        return self._bind(queries.labelled(self.label), hosts)
+        return self._bound(queries, hosts)
 
     def _bind(self, queries: Queries, hosts: ArrayLike | None = None) -> BoundMetric:
         if (self.per_host is None) != (hosts is None):
