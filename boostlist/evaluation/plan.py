@@ -68,9 +68,9 @@ class Plan:
         """What results in one folder must share."""
         return {
             "data": self.source.name,
-            "fingerprint": self.source.fingerprint,
-            "select": self.select,
             "seed": self.seed,
+            "select": self.select,
+            "fingerprint": self.source.fingerprint,
         }
 
     @property
