@@ -16,8 +16,8 @@ five grades. Everything that is compared runs in the same process, interleaved.
 (c) Processor time per document with lists of 100 to 100,000 documents, on one thread: a table in Markdown.
 (d) The same with labels that all differ within a list, over that with five grades; lists of up to 10,000 documents.
 (e) Wall time for one list of 100,000 documents, on two threads over one.
-(f) The first call in a new installation, where nothing is compiled yet: processor time of binding and of one call, the
-    best of three, for a list of 50 documents, one of 1,000, and both at once, which may take other loops.
+(f) An objective in a new installation, where nothing is compiled yet: processor time of binding and of the first call,
+    the best of three, for a list of 50 documents, one of 1,000, and both at once, which may take other loops.
 (m) Peak memory of a call beyond its inputs; binding and first call in a new process that has imported LightGBM, with
     loops cached on disk. Most of that time is numba's own start.
 """
@@ -240,7 +240,7 @@ print(time.process_time() - begin)
 
 
 def first_call(losses: dict[str, Loss], lists: tuple[tuple[int, ...], ...] = ((50,), (1_000,), (50, 1_000))) -> None:
-    print("\n(f) s of processor time until the first gradient where nothing is compiled, by list length\n", flush=True)
+    print("\n(f) s of processor time of the first call where nothing is compiled, by list length\n", flush=True)
     markdown(["loss", "cost", *(" and ".join(f"{n:,}" for n in sizes) for sizes in lists)])
     markdown(["---", "---", *("--:" for _ in lists)])
 
