@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from boostlist.arrays import Room, frozen
 from boostlist.checks import concerning
 from boostlist.losses.base import BoundLoss, Curvature, Loss, Traits
-from boostlist.losses.difference_sums import least_documents
+from boostlist.losses.difference_sums import extremes
 from boostlist.losses.long_lists import Part
 from boostlist.parallel import get_threads, over_queries
 from boostlist.queries import check_queries
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from boostlist._typing import FloatArray, IntArray
     from boostlist.queries import Queries
@@ -54,22 +54,44 @@ class Stages(NamedTuple):
     B: FloatArray
 
 
+class LongTables(Protocol):
+    """What the loops for long lists read.
+
+    Attributes
+    ----------
+    pair
+        By query: what one of n^2 pairs takes in the double loop, in ns.
+    density
+        By query: how many boxes a difference of 1 in scores takes up.
+    """
+
+    @property
+    def pair(self) -> FloatArray: ...  # noqa: D102
+
+    @property
+    def density(self) -> FloatArray: ...  # noqa: D102
+
+    def time(self, query: IntArray, n: Any, boxes: Any) -> Any:
+        """Return what the sums of some queries take, in ns: of n documents whose scores lie in so many boxes."""
+
+
 class LongLoops(NamedTuple):
     """Loops for long lists, tried before the others, and the tables that they read.
 
     They are called with a `Part` where `CompiledLoss.loop` and `CompiledLoss.hessp_loop` have `Lists`, and with one
     argument more: ``done``, by query, where they put True. What they leave is left to the others. Each step over all
     lists of a part is a compiled loop of its own: compiled into one, they would take as long to compile for every loss.
-    ``tables.pair`` is, by query, what one of n^2 pairs takes in the double loop, in ns.
     """
 
     loop: Callable[..., None]
     hessp_loop: Callable[..., None] | None
-    tables: Any
+    tables: LongTables
 
 
 # Documents up to which a list is short for all losses.
 _SHORT = 100
+# Boxes between the lowest and the highest score of a list up to which all are taken to hold documents.
+_NO_GAPS = 16
 
 # Documents of a part, about: many share the calls of its loops, and what these work in stays in cache.
 _TOGETHER = 24_576
@@ -161,15 +183,39 @@ class _BoundLoops(BoundLoss):
         self._idle_rows = np.flatnonzero(np.repeat(idle, queries.sizes))
         sizes = queries.sizes[active]
         self._long_loops = loss.long_loops(queries, self._tables) if sizes.max(initial=0) > _SHORT else None
-        long = active[:0]
-        if self._long_loops is not None:
-            long = active[sizes >= least_documents(self._long_loops.tables.pair[active])]
         self._parts: list[Part] = []
-        if long.size:
-            apart = np.diff(self._rows(long)[:-1] // _TOGETHER) > 0
-            cuts = np.flatnonzero(apart | (queries.sizes[long[1:]] >= _TOGETHER)) + 1
-            lists = (self._active._replace(query=frozen(query)) for query in np.split(long, cuts))
-            self._parts = [Part.of(each, queries.levels) for each in lists]
+        if self._long_loops is not None:
+            sure, tried = (self._sums_are_cheaper(active, boxes) for boxes in (_NO_GAPS, 1))
+            self._parts = [*self._cut(active[sure], sure=True), *self._cut(active[tried & ~sure], sure=False)]
+
+    def _sums_are_cheaper(self, query: IntArray, boxes: Any) -> NDArray[np.bool_]:
+        """Tell for which queries a double loop takes longer than sums do, if scores lie in so many boxes."""
+        assert self._long_loops is not None
+        n, tables = self.queries.sizes[query], self._long_loops.tables
+        return np.asarray(tables.pair[query] * n**2 >= tables.time(query, n, boxes))
+
+    def _part(self, query: IntArray, *, sure: bool) -> Part:
+        return Part.of(self._active._replace(query=frozen(query)), self.queries.levels, sure)
+
+    def _cut(self, query: IntArray, *, sure: bool) -> Iterator[Part]:
+        """Yield parts of some queries."""
+        apart = np.diff(self._rows(query)[:-1] // _TOGETHER) > 0
+        cuts = np.flatnonzero(apart | (self.queries.sizes[query[1:]] >= _TOGETHER)) + 1
+        return (self._part(each, sure=sure) for each in np.split(query, cuts) if each.size)
+
+    def _tried(self, part: Part, f: FloatArray) -> Part | None:
+        """Leave out lists for which a double loop is cheaper, as far as the spread of their scores tells."""
+        if part.sure:
+            return part
+        assert self._long_loops is not None
+        query, start = part.lists.query, self.queries.start
+        low, high = extremes(np.stack((start[query], start[query + 1]), axis=1), f)
+        with np.errstate(over="ignore"):
+            boxes = 1 + (high - low) * self._long_loops.tables.density[query]
+            tried = self._sums_are_cheaper(query, np.minimum(boxes, _NO_GAPS))
+        if tried.all():
+            return part
+        return self._part(query[tried], sure=False) if tried.any() else None
 
     def _rows(self, query: IntArray) -> IntArray:
         """Return where the rows of some queries would begin, were there no others."""
@@ -180,7 +226,9 @@ class _BoundLoops(BoundLoss):
         rows = self._active_rows if query is self._active.query else self._rows(query)
         over_queries(lambda lo, hi: loop(self._active._replace(query=frozen(query[lo:hi])), *args), rows)
 
-    def _over_active(self, loop: Callable[..., None], long_loop: Callable[..., None] | None, *args: Any) -> None:
+    def _over_active(
+        self, loop: Callable[..., None], long_loop: Callable[..., None] | None, f: FloatArray, *args: Any
+    ) -> None:
         """Run the loop for long lists over these, and the other over all that are left."""
         query = self._active.query
         if long_loop is not None and self._long_loops is not None:
@@ -188,7 +236,9 @@ class _BoundLoops(BoundLoss):
 
             def run(parts: Sequence[Part]) -> None:
                 for part in parts:
-                    long_loop(part, *args, tables, done)
+                    tried = self._tried(part, f)
+                    if tried is not None:
+                        long_loop(tried, f, *args, tables, done)
 
             wide = [part for part in self._parts if part.wide]
             if len(wide) < get_threads():  # else each of them has one thread
@@ -200,7 +250,7 @@ class _BoundLoops(BoundLoss):
                 over_queries(lambda lo, hi: run(others[lo:hi]), np.cumsum([0, *(part.size for part in others)]))
             query = query[~done[query]]
         if query.size:
-            self._over(query, loop, *args, self._tables)
+            self._over(query, loop, f, *args, self._tables)
 
     def evaluate(self, f: FloatArray, need: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         out = Outputs(np.zeros(self.queries.n_queries), self._room.empty(), self._room.empty())

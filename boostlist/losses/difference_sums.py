@@ -63,7 +63,7 @@ _BLOCK, _FEW_BOXES = 1 << 13, 1 << 12
 # More boxes than this are not laid out: an array of this length is gone through for every list.
 _MAX_BOXES = 1 << 20
 # Times in ns, about: of a list, a document, beyond what it takes in a double loop, and a translation from box to box.
-_LIST, _DOCUMENT, _TRANSLATION = 1_500, 2, 16
+_LIST, _DOCUMENT, _TRANSLATION = 1_500, 5, 16
 # How much longer a pair takes in the double loop where each has an exponential of its own.
 _FAR_PAIR = 2
 
@@ -91,6 +91,11 @@ class Profile(NamedTuple):
     matrix: FloatArray
     tail: FloatArray
     c: float = math.nan
+
+    @property
+    def width(self) -> float:
+        """Width of a box."""
+        return 2 * self.half
 
 
 @lru_cache(maxsize=64)
@@ -148,6 +153,10 @@ class Layout(NamedTuple):
         Boxes that hold documents, list by list: how many boxes each lies above the one of the list's lowest score.
     begin, boxes
         List r has the boxes ``number[begin[r] : begin[r] + boxes[r]]``; none if it is left out.
+    found
+        Which lists are not left out.
+    complete
+        Whether none is.
     one
         1 for each document.
     """
@@ -158,12 +167,9 @@ class Layout(NamedTuple):
     number: IntArray
     begin: IntArray
     boxes: IntArray
+    found: NDArray[np.bool_]
+    complete: bool
     one: FloatArray
-
-    @property
-    def found(self) -> NDArray[np.bool_]:
-        """Which lists are not left out."""
-        return self.boxes > 0
 
     def is_shared(self, ranges: IntArray) -> bool:
         """Tell whether there is one list, in few boxes, with so many documents in ranges that all threads take part."""
@@ -177,12 +183,19 @@ class Layout(NamedTuple):
         for r in np.flatnonzero(found & (begin < self.begin)):
             self.box[slice(*self.rows[r])] -= self.begin[r] - begin[r]
         number = self.number[np.repeat(found, self.boxes)]
-        return self._replace(number=number, begin=begin, boxes=boxes)
+        return self._replace(number=number, begin=begin, boxes=boxes, found=found, complete=False)
 
 
 def is_wide(rows: IntArray) -> bool:
     """Tell whether there is one list, and so long that its sums are made on all threads."""
     return len(rows) == 1 and rows[0, 1] - rows[0, 0] >= _WIDE
+
+
+def extremes(rows: IntArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the lowest and the highest of each list's scores; no list is empty, and each is behind the one before."""
+    edges = rows.ravel()
+    edges = edges[edges < x.size]
+    return np.minimum.reduceat(x, edges)[::2], np.maximum.reduceat(x, edges)[::2]
 
 
 def lay_out_lists(
@@ -193,10 +206,7 @@ def lay_out_lists(
     Left out is each list of n documents for which a double loop, in which n^2 pairs take `pair` ns each, by list,
     is cheaper than the sums, which take ``time(n, boxes)``. No list is empty.
     """
-    n, edges = rows[:, 1] - rows[:, 0], rows.ravel()
-    edges = edges[edges < x.size]
-    low, high = (extreme.reduceat(x, edges)[::2] for extreme in (np.minimum, np.maximum))
-    width = 2 * profile.half
+    n, (low, high), width = rows[:, 1] - rows[:, 0], extremes(rows, x), profile.width
     with np.errstate(over="ignore", invalid="ignore"):
         slots = (high - low) / width
         pair = np.where(high - low > FAR, _FAR_PAIR * pair, pair)
@@ -206,8 +216,8 @@ def lay_out_lists(
     box, t, number = np.empty(x.size, np.int64), np.empty(x.size), np.empty(x.size, np.int64)
     _lay_out(rows, x, low, width, slots, slot, box, t, number, boxes)
     begin = np.cumsum(boxes) - boxes
-    layout = Layout(rows, box, t, number[: boxes.sum()], begin, boxes, np.ones(x.size))
     found = (boxes > 0) & (pair * n * n >= time(n, boxes))
+    layout = Layout(rows, box, t, number[: boxes.sum()], begin, boxes, found, True, np.ones(x.size * found.any()))
     return layout if found.all() else layout.only(found)
 
 
@@ -446,8 +456,7 @@ def add_sums(
 
 def _found(layout: Layout, ranges: IntArray) -> IntArray:
     """Return the ranges of the lists that are not left out."""
-    found = layout.found
-    return ranges if found.all() else np.ascontiguousarray(ranges[found])
+    return ranges if layout.complete else np.ascontiguousarray(ranges[layout.found])
 
 
 def list_sums(
@@ -476,9 +485,3 @@ def translation_time(profile: Profile, functions: int, targets: Any, boxes: Any)
 def sum_time(profile: Profile, functions: int, n: Any, boxes: Any, rounds: Any = 1) -> Any:
     """Return what sums over boxes take, in ns, if moments are translated so many rounds."""
     return _LIST + n * _DOCUMENT + translation_time(profile, functions, np.minimum(n, boxes * rounds), boxes)
-
-
-def least_documents(pair: FloatArray) -> FloatArray:
-    """Return the documents of a list from which on sums could take less than n^2 pairs of `pair` ns each."""
-    with np.errstate(divide="ignore"):
-        return np.asarray((_DOCUMENT + np.sqrt(_DOCUMENT**2 + 4 * pair * _LIST)) / (2 * pair))

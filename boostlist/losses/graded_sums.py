@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 # Up to so many grades are few; more make bunches of no less than so many parts of the documents.
 _BUNCHES = 32
 # Times in ns, about, of one of n^2 pairs in `_directly`, without E and with it, and of a bunch.
-_PAIR, _PAIR_WITH_VALUE, _BUNCH = 0.35, 4.0, 4_000
+_PAIR, _PAIR_WITH_VALUE, _BUNCH = 0.25, 4.0, 8_000
 
 
 @compiled
@@ -207,10 +207,11 @@ def _directly(ranges, x, w, bounds, V, c, first, below, above):  # type: ignore[
 def _small(profile: Profile, first: int, boxes: Any) -> Any:
     """Return the documents of a small bunch.
 
-    Of m documents it takes m^2 for the pairs within, and T for translations: m = sqrt(T).
+    Of m documents it takes m^2 for the pairs within, and T for itself with translations: m = sqrt(T).
     """
     functions = 2 * (CURVATURES + 1 - first)
-    return 1 + np.sqrt(2 * translation_time(profile, functions, boxes, boxes) / _pair(first)).astype(np.int64)
+    own = _BUNCH + 2 * translation_time(profile, functions, boxes, boxes)
+    return 1 + np.sqrt(own / _pair(first)).astype(np.int64)
 
 
 def _pair(first: int) -> float:
@@ -221,6 +222,12 @@ def _bunch_time(profile: Profile, first: int, n: Any, boxes: Any) -> Any:
     """Return what sums over bunches take, in ns."""
     small, functions = _small(profile, first, boxes), 2 * (CURVATURES + 1 - first)
     return 2 * sum_time(profile, functions, n, boxes, n / small) + (_BUNCH / small + _pair(first) * small) * n
+
+
+def graded_time(profile: Profile, first: int, grades: Any, n: Any, boxes: Any) -> Any:
+    """Return what `graded_sums` takes for lists of so many grades, in ns."""
+    few = sum_time(profile, CURVATURES + 1 - first, n, boxes, grades)
+    return np.where(grades <= _BUNCHES, few, _bunch_time(profile, first, n, boxes))
 
 
 @compiled
@@ -264,9 +271,10 @@ def _over_bunches(
     above: FloatArray,
 ) -> NDArray[np.bool_]:
     """Do what `graded_sums` does for lists of many grades: bunches first, then the grades of each."""
-    layout = lay_out_lists(bounds[ranges], x, profile, pair, partial(_bunch_time, profile, first))
+    number = ranges[:, 1] - ranges[:, 0]
+    layout = lay_out_lists(bounds[ranges], x, profile, pair, partial(graded_time, profile, first, number))
     if layout.found.any():
-        left = np.empty((int(np.sum(ranges[:, 1] - ranges[:, 0])) // 2, 2), np.int64)
+        left = np.empty((int(number.sum()) // 2, 2), np.int64)
         documents = bounds[ranges[:, 1]] - bounds[ranges[:, 0]]
         small = np.minimum(_small(profile, first, layout.boxes), documents // 2)
         functions = profile.half, profile.reach, profile.matrix[first:], profile.tail[first:]
@@ -290,8 +298,7 @@ def _over_grades(
 ) -> NDArray[np.bool_]:
     """Do so for lists of few grades: each grade has a mix of the moments of the others."""
     number = ranges[:, 1] - ranges[:, 0]
-    time = partial(sum_time, profile, below.shape[1], rounds=number)
-    layout = lay_out_lists(bounds[ranges], x, profile, pair, time)
+    layout = lay_out_lists(bounds[ranges], x, profile, pair, partial(graded_time, profile, first, number))
     if not layout.found.any():
         return layout.found
     k = np.arange(number.max())

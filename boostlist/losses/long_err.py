@@ -22,7 +22,7 @@ polynomials that are 1 at one node and 0 at the others. A document then counts a
 from __future__ import annotations
 
 import math
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -76,7 +76,7 @@ class LongERR(NamedTuple):
     bare
         Documents with R = 0, by query.
     pair
-        As `LongLoops` wants it.
+        As `LongTables` has it.
     """
 
     soft: Profile
@@ -87,6 +87,16 @@ class LongERR(NamedTuple):
     bare: IntArray
     tables: ERRTables
     pair: FloatArray
+
+    @property
+    def density(self) -> FloatArray:
+        """As `LongTables` has it."""
+        return np.full_like(self.pair, 1 / (self.tables.tau * self.stop.width))
+
+    def time(self, query: IntArray, n: Any, boxes: Any) -> Any:
+        """Return what the sums take, as `LongTables` has it."""
+        each = 0 if self.L is None else _NODE * self.nodes * n
+        return sum_time(self.stop, 3, n, boxes, 2 * self.nodes) + each
 
 
 def _functions(u: FloatArray, R: float, rest: float) -> list[FloatArray]:
@@ -132,16 +142,10 @@ def long_err(pair: float, tables: ERRTables) -> LongERR | None:
 
 def soft_err(part: Part, f: FloatArray, need: int, out: Outputs, tables: LongERR, done: NDArray[np.bool_]) -> None:
     """Value, gradient and majorizer of smoothed ERR."""
-    stop, tau = tables.stop, tables.tables.tau
-    lists = part.lists
+    tau, lists = tables.tables.tau, part.lists
     x = part.in_order(f, np.full_like(lists.weight, 1 / tau))
-    whole, n, nodes = part.rows, part.size, tables.nodes
-
-    def time(documents: Any, boxes: Any) -> Any:
-        each = 0 if tables.L is None else _NODE * nodes * documents
-        return sum_time(stop, 3, documents, boxes, rounds=2 * nodes) + each
-
-    layout = lay_out_lists(whole, x, stop, tables.pair[lists.query], time)
+    whole, n = part.rows, part.size
+    layout = lay_out_lists(whole, x, tables.stop, tables.pair[lists.query], partial(tables.time, lists.query))
     done[lists.query] = layout.found
     if not layout.found.any():
         return

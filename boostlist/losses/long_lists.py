@@ -28,7 +28,7 @@ from boostlist.losses.difference_sums import (
     list_sums,
     sum_time,
 )
-from boostlist.losses.graded_sums import graded_sums
+from boostlist.losses.graded_sums import graded_sums, graded_time
 from boostlist.parallel import compiled
 
 if TYPE_CHECKING:
@@ -48,11 +48,13 @@ class LongPairs(NamedTuple):
     Attributes
     ----------
     pair
-        As `LongLoops` wants it.
+        As `LongTables` has it.
     E0, E2
         E(0) and E''(0) where the sums hold each document with itself, else 0.
     gamma, kappa
         By query.
+    grades
+        Their number, by query.
     V
         Weights of pairs; None where all, those of the same grade among them, have the same, which is part of kappa.
     lead
@@ -69,6 +71,7 @@ class LongPairs(NamedTuple):
     E2: float
     gamma: FloatArray
     kappa: FloatArray
+    grades: IntArray
     V: Factors | None
     lead: FloatArray
     offset: FloatArray
@@ -106,10 +109,21 @@ class LongPairs(NamedTuple):
             E0, E2, lead, pairs = 0.0, 0.0, below - above, levels.sum_by_query(count * below)
             counting = 1 - levels.sum_by_query(count**2) / queries.sizes**2
         slopes = queries.weight * kappa * gamma
-        weights = None if tied else V
+        weights, grades, bends = None if tied else V, np.diff(levels.start), slopes * gamma
         return cls(
-            pair * counting, profile, E0, E2, gamma, kappa, weights, lead, constant * pairs, slopes, slopes * gamma
+            pair * counting, profile, E0, E2, gamma, kappa, grades, weights, lead, constant * pairs, slopes, bends
         )
+
+    @property
+    def density(self) -> FloatArray:
+        """As `LongTables` has it."""
+        return self.gamma / self.profile.width
+
+    def time(self, query: IntArray, n: Any, boxes: Any) -> Any:
+        """Return what gradient and diagonal take, as `LongTables` has it."""
+        if self.V is None:
+            return sum_time(self.profile, 2, n, boxes)
+        return graded_time(self.profile, SLOPES, self.grades[query], n, boxes)
 
 
 def _pairs_below(levels: Levels, count: FloatArray, V: Factors) -> FloatArray:
@@ -135,6 +149,8 @@ class Part(NamedTuple):
         Where each grade begins, and at the end the number of documents.
     order
         That of `Levels`, of all queries.
+    sure
+        Whether a double loop is dearer for each of the lists, wherever their scores lie in reason.
     """
 
     lists: Lists
@@ -143,16 +159,17 @@ class Part(NamedTuple):
     level: IntArray
     bounds: IntArray
     order: NDArray[np.int32]
+    sure: bool
 
     @classmethod
-    def of(cls, lists: Lists, levels: Levels) -> Part:
+    def of(cls, lists: Lists, levels: Levels, sure: bool) -> Part:
         """Lay out the queries that a loop is to handle."""
         query = lists.query
         rows, grades = (side_by_side(start[query], start[query + 1]) for start in (lists.start, levels.start))
         counts = grades[:, 1] - grades[:, 0]
         level = np.arange(grades[-1, 1]) + np.repeat(levels.start[query] - grades[:, 0], counts)
         bounds = levels.document[level] - np.repeat(lists.start[query] - rows[:, 0], counts)
-        return cls(lists, rows, grades, level, np.append(bounds, rows[-1, 1]), levels.order)
+        return cls(lists, rows, grades, level, np.append(bounds, rows[-1, 1]), levels.order, sure)
 
     @property
     def size(self) -> int:
@@ -221,7 +238,7 @@ def _add_sums(part: Part, tables: LongPairs, x: FloatArray, w: FloatArray, first
     """Add the sums of the functions from `first` on, and return for which lists they were made."""
     profile, pair = tables.profile, tables.pair[part.lists.query]
     if tables.V is None:
-        layout = lay_out_lists(part.rows, x, profile, pair, partial(sum_time, profile, sums.shape[1]))
+        layout = lay_out_lists(part.rows, x, profile, pair, partial(tables.time, part.lists.query))
         if layout.found.any():
             list_sums(layout, part.rows, w, part.rows, profile, first, sums)
         return layout.found
@@ -232,13 +249,14 @@ def _add_sums(part: Part, tables: LongPairs, x: FloatArray, w: FloatArray, first
 def pairs(part: Part, f: FloatArray, need: int, out: Outputs, tables: LongPairs, done: NDArray[np.bool_]) -> None:
     """Value, gradient and diagonal."""
     query, x = part.lists.query, part.in_order(f, tables.gamma)
-    lead, first = part.by_document(tables.lead), VALUES if need & VALUE else SLOPES
+    first = VALUES if need & VALUE else SLOPES
     sums = np.zeros((part.size, CURVATURES + 1 - first))
-    sums[:, -2] -= lead
-    sums[:, -1] -= tables.E2
     done[query] = _add_sums(part, tables, x, np.ones(part.size), first, sums)
     if not done[query].any():
         return
+    lead = part.by_document(tables.lead)
+    sums[:, -2] -= lead
+    sums[:, -1] -= tables.E2
     part.write(sums[:, -2], tables.slopes, done, out.gradient)
     part.write(sums[:, -1], tables.bends, done, out.diag)
     if need & VALUE:  # the sums have each pair from both sides

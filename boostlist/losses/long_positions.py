@@ -13,6 +13,7 @@ largest that c_k can have there. So D is a little larger than for short lists, a
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -55,7 +56,7 @@ class LongPositions(NamedTuple):
     bare
         Documents without a gain, by query.
     pair
-        As `LongLoops` wants it.
+        As `LongTables` has it.
     """
 
     profile: Profile
@@ -68,6 +69,15 @@ class LongPositions(NamedTuple):
         """Count the documents without a gain of each query; `pair` is what a pair takes where all count."""
         bare = documents_without(tables.a, tables.levels)
         return cls(profile(1.0), bare, tables, pair * counting_pairs(bare, tables.levels))
+
+    @property
+    def density(self) -> FloatArray:
+        """As `LongTables` has it."""
+        return np.full_like(self.pair, 1 / (self.tables.tau * self.profile.width))
+
+    def time(self, query: IntArray, n: Any, boxes: Any) -> Any:
+        """Return what the sums take, as `LongTables` has it."""
+        return 2 * sum_time(self.profile, 3, n, boxes)
 
 
 @vectorized
@@ -152,11 +162,7 @@ def soft_positions(
     lists, whole, n = part.lists, part.rows, part.size
     positions, profile = tables.tables, tables.profile
     x = part.in_order(f, np.full_like(lists.weight, 1 / positions.tau))
-
-    def time(documents: Any, boxes: Any) -> Any:
-        return 2 * sum_time(profile, 3, documents, boxes)
-
-    layout = lay_out_lists(whole, x, profile, tables.pair[lists.query], time)
+    layout = lay_out_lists(whole, x, profile, tables.pair[lists.query], partial(tables.time, lists.query))
     found = layout.found
     done[lists.query] = found
     if not found.any():
@@ -183,23 +189,23 @@ def soft_positions(
     out.value[lists.query] = 1 - positions.scale[lists.query] * np.add.reduceat(b, rows[:, 0])
     charge = np.zeros(n)
     charge[top] = c
-    others, bend = 0.5 * (sums(layout.one, gained)[top] - 0.5), sums(charge, whole)
-    pull = bend.copy()
+    others, pull = 0.5 * (sums(layout.one, gained)[top] - 0.5), sums(charge, whole)
     pull[top] -= c * (0.5 + 2 * S)
+    factor = lists.weight * positions.scale / positions.tau
+    part.write(pull, 0.5 * factor, done, out.gradient)
     apart, few = np.zeros_like(c), number <= _FEW
     if (found & few).any():
         _differences(rows[found & few], x[top], c, *np.empty((2, number[few].max())), apart)
     many = found & ~few
     if many.any():
         chosen = np.repeat(many, number)
-        boxes = layout._replace(begin=layout.begin[many], boxes=layout.boxes[many])
+        boxes = layout._replace(begin=layout.begin[many], boxes=layout.boxes[many], complete=True)
         apart[chosen] = _grouped_differences(boxes, number[many], top[chosen], c[chosen], others[chosen], profile)
     # A bare document differs by c_j from the others, these by c_k from it, among themselves by c_j - c_k.
+    bend = pull
     bend[top] = 2 * (apart + np.maximum(S - others, 0.0) * c)
     if positions.cut < np.inf:
         charge[top] = e
         bend += sums(charge, whole)
         bend[top] += e * (2 * S - 0.5)
-    factor = lists.weight * positions.scale / positions.tau
-    part.write(pull, 0.5 * factor, done, out.gradient)
     part.write(bend, factor / positions.tau, done, out.diag)
