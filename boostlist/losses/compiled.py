@@ -25,11 +25,15 @@ if TYPE_CHECKING:
 
 
 class Lists(NamedTuple):
-    """The queries that a loop is to handle, each q in `query`: its rows are ``start[q]:start[q + 1]``."""
+    """The queries that a loop is to handle, each q in `query`: its rows are ``start[q]:start[q + 1]``.
+
+    The longest of them has `longest` documents, and no more grades.
+    """
 
     query: IntArray
     start: IntArray
     weight: FloatArray
+    longest: int
 
 
 class Outputs(NamedTuple):
@@ -177,7 +181,7 @@ class _BoundLoops(BoundLoss):
         idle = np.zeros(queries.n_queries, np.bool_)
         idle[loss.idle(queries, self._tables)] = True
         active = np.flatnonzero(~idle)
-        self._active = Lists(frozen(active), queries.start, queries.weight)
+        self._active = active
         self._active_rows = self._rows(active)
         self._room = Room(queries.n_documents)
         self._idle_rows = np.flatnonzero(np.repeat(idle, queries.sizes))
@@ -194,8 +198,12 @@ class _BoundLoops(BoundLoss):
         n, tables = self.queries.sizes[query], self._long_loops.tables
         return np.asarray(tables.pair[query] * n**2 >= tables.time(query, n, boxes))
 
+    def _lists(self, query: IntArray) -> Lists:
+        longest = int(self.queries.sizes[query].max(initial=0))
+        return Lists(frozen(query), self.queries.start, self.queries.weight, longest)
+
     def _part(self, query: IntArray, *, sure: bool) -> Part:
-        return Part.of(self._active._replace(query=frozen(query)), self.queries.levels, sure)
+        return Part.of(self._lists(query), self.queries.levels, sure)
 
     def _cut(self, query: IntArray, *, sure: bool) -> Iterator[Part]:
         """Yield parts of some queries."""
@@ -223,14 +231,14 @@ class _BoundLoops(BoundLoss):
 
     def _over(self, query: IntArray, loop: Callable[..., None], *args: Any) -> None:
         """Run a loop over some queries, on all threads."""
-        rows = self._active_rows if query is self._active.query else self._rows(query)
-        over_queries(lambda lo, hi: loop(self._active._replace(query=frozen(query[lo:hi])), *args), rows)
+        rows = self._active_rows if query is self._active else self._rows(query)
+        over_queries(lambda lo, hi: loop(self._lists(query[lo:hi]), *args), rows)
 
     def _over_active(
         self, loop: Callable[..., None], long_loop: Callable[..., None] | None, f: FloatArray, *args: Any
     ) -> None:
         """Run the loop for long lists over these, and the other over all that are left."""
-        query = self._active.query
+        query = self._active
         if long_loop is not None and self._long_loops is not None:
             tables, done = self._long_loops.tables, np.zeros(self.queries.n_queries, np.bool_)
 
@@ -280,7 +288,7 @@ class _BoundLoops(BoundLoss):
         scores, stage = self.queries.scores(f), frozen(self.loss.stage_start(self._tables))
 
         def product(lo: int, hi: int, X: FloatArray) -> FloatArray:
-            query = self._active.query[slice(*np.searchsorted(self._active.query, (lo, hi)))]
+            query = self._active[slice(*np.searchsorted(self._active, (lo, hi)))]
             S = np.empty_like(X) if query.size == hi - lo else np.zeros_like(X)
             A, B = np.zeros((2, stage[hi] - stage[lo], X.shape[1]))
             self._over(query, loop, scores, Stages(lo, stage, frozen(X), S, A, B), self._tables)

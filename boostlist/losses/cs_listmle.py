@@ -47,7 +47,7 @@ from boostlist.losses.base import VALUE, Traits
 from boostlist.losses.compiled import CompiledLoss
 from boostlist.losses.exponential import exp
 from boostlist.losses.shared_loops import NEAR, gather_scores, stage_rows
-from boostlist.parallel import compiled, inlined, inner, longest
+from boostlist.parallel import compiled, inlined, inner
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray, IntArray
@@ -77,7 +77,7 @@ class Sweep(NamedTuple):
 @inlined
 def _sweep(lists, tables):  # type: ignore[no-untyped-def]
     """Return room for the longest of the queries."""
-    n, grades = longest(lists.query, lists.start), longest(lists.query, tables.levels.start)
+    n, grades = lists.longest, lists.longest
     return Sweep(np.empty(n), np.empty(n), np.empty(grades), np.empty(grades))
 
 

@@ -269,24 +269,12 @@ def add_moments(box, t, w, ranges, moments, seen):  # type: ignore[no-untyped-de
 
 
 @vectorized
-def translate(begin, boxes, number, wanted, moments, mix, matrix, coefficients):  # type: ignore[no-untyped-def]
-    """Fill coefficients[k, f, a] for the boxes a that are wanted: the sums of f over all boxes within reach of a.
-
-    Their moments are sum_s mix[r, k, s] moments[s], or mix[r, k, 0] moments[k] where mix has only that.
-    """
-    p, reach, several = moments.shape[2], matrix.shape[1] // 2, mix.shape[2] > 1
-    mixed = np.empty(moments.shape[1:])
+def translate(begin, boxes, number, wanted, moments, matrix, coefficients):  # type: ignore[no-untyped-def]
+    """Fill coefficients[k, f, a] for the boxes a that are wanted: the sums of f over all boxes within reach of a."""
+    p, reach = moments.shape[2], matrix.shape[1] // 2
     for r in range(begin.size):
         first, end = begin[r], begin[r] + boxes[r]
         for k in range(coefficients.shape[0]):
-            for b in range(first, end):
-                m = mixed[b]
-                for q in range(p):
-                    m[q] = 0.0
-                for s in range(mix.shape[2]):
-                    factor, own = mix[r, k, s], moments[s if several else k, b]
-                    for q in range(p):
-                        m[q] += factor * own[q]
             left = right = first
             for a in range(first, end):
                 while right < end and number[right] - number[a] <= reach:
@@ -300,7 +288,7 @@ def translate(begin, boxes, number, wanted, moments, mix, matrix, coefficients):
                     for q in range(p):
                         row[q] = 0.0
                     for b in range(left, right):
-                        M, m = by_offset[reach + number[a] - number[b]], mixed[b]
+                        M, m = by_offset[reach + number[a] - number[b]], moments[k, b]
                         # Four at a time: the row is read and written a quarter as often.
                         for j in range(0, p, 4):
                             k0 = np.uint64(j)
@@ -311,20 +299,15 @@ def translate(begin, boxes, number, wanted, moments, mix, matrix, coefficients):
 
 
 @compiled
-def add_tails(begin, boxes, number, moments, mix, half, reach, tail, coefficients):  # type: ignore[no-untyped-def]
-    """Add the sums of f over all boxes out of reach; mix as for `translate`."""
-    several = mix.shape[2] > 1
+def add_tails(begin, boxes, number, moments, half, reach, tail, coefficients):  # type: ignore[no-untyped-def]
+    """Add the sums of f over all boxes out of reach."""
     for r in range(begin.size):
         first, end = begin[r], begin[r] + boxes[r]
         # Total weight and first moment of all boxes before each one.
         weight, moment = np.zeros(boxes[r] + 1), np.zeros(boxes[r] + 1)
         for k in range(coefficients.shape[0]):
             for b in range(boxes[r]):
-                m0 = m1 = 0.0
-                for s in range(mix.shape[2]):
-                    own = moments[s if several else k, first + b]
-                    m0 += mix[r, k, s] * own[0]
-                    m1 += mix[r, k, s] * own[1]
+                m0, m1 = moments[k, first + b, 0], moments[k, first + b, 1]
                 weight[b + 1] = weight[b] + m0
                 moment[b + 1] = moment[b] + half * ((2 * number[first + b] + 1) * m0 + m1)
             left = right = first
@@ -402,23 +385,17 @@ def moments(layout: Layout, w: FloatArray, ranges: IntArray, profile: Profile) -
 
 
 def coefficients(
-    layout: Layout,
-    sets: FloatArray,
-    mix: FloatArray,
-    wanted: NDArray[np.bool_],
-    profile: Profile,
-    functions: slice,
+    layout: Layout, sets: FloatArray, wanted: NDArray[np.bool_], profile: Profile, functions: slice
 ) -> FloatArray:
-    """Return by k, function and box the polynomials that are the sums over sets of moments.
+    """Return by k, function and box the polynomials that are the sums over the k-th moments.
 
-    Set s counts mix[r, k, s] times in list r, or set k alone mix[r, k, 0] times where mix has only that. Boxes that are
-    not wanted[k] have anything.
+    Boxes that are not wanted[k] have anything.
     """
     boxes, matrix = (layout.begin, layout.boxes, layout.number), profile.matrix[functions]
     found = np.empty((len(wanted), len(matrix), *sets.shape[1:]))
-    translate(*boxes, wanted, sets, mix, matrix, found)
+    translate(*boxes, wanted, sets, matrix, found)
     if layout.number.max(initial=0) > profile.reach:
-        add_tails(*boxes, sets, mix, profile.half, profile.reach, profile.tail[functions], found)
+        add_tails(*boxes, sets, profile.half, profile.reach, profile.tail[functions], found)
     return found
 
 
@@ -439,18 +416,17 @@ def add_polynomials(
 def add_sums(
     layout: Layout,
     sets: FloatArray,
-    mix: FloatArray,
     wanted: NDArray[np.bool_],
     ranges: IntArray,
     profile: Profile,
     first: int,
     out: FloatArray,
 ) -> None:
-    """Add the sums of K_{first + f} over sets of moments to out[i, f], for each i of the k-th range of each list r.
+    """Add the sums of K_{first + f} over the k-th moments to out[i, f], for each i of the k-th range of each list.
 
-    mix as for `coefficients`. Those boxes must be wanted[k] that have documents in the range.
+    Those boxes must be wanted[k] that have documents in the range.
     """
-    found = coefficients(layout, sets, mix, wanted, profile, slice(first, first + out.shape[1]))
+    found = coefficients(layout, sets, wanted, profile, slice(first, first + out.shape[1]))
     add_polynomials(layout, found, layout.one, ranges, out)
 
 
@@ -473,8 +449,7 @@ def list_sums(
     Of list r these are ``targets[r, 0] <= i < targets[r, 1]`` and ``sources[r, 0] <= j < sources[r, 1]``.
     """
     sets = moments(layout, w, sources[:, None], profile).of
-    mix, wanted = np.ones((len(sources), 1, 1)), np.ones(sets.shape[:2], np.bool_)
-    add_sums(layout, sets, mix, wanted, targets[:, None], profile, first, out)
+    add_sums(layout, sets, np.ones(sets.shape[:2], np.bool_), targets[:, None], profile, first, out)
 
 
 def translation_time(profile: Profile, functions: int, targets: Any, boxes: Any) -> Any:

@@ -100,7 +100,7 @@ def _between(box, t, number, w, V, ends, functions, below, above):  # type: igno
     alpha, beta, A, B = V
     boxes, p = number.size, matrix.shape[2]
     m, own, coefficients = np.zeros((4, boxes, p)), np.zeros((1, boxes, p)), np.empty((1, below.shape[1], boxes, p))
-    wanted, whole, as_it_is = np.zeros((1, boxes), np.bool_), np.array([0, boxes]), np.ones((1, 1, 1))
+    wanted, whole = np.zeros((1, boxes), np.bool_), np.array([0, boxes])
     span, one, factor = np.empty((1, 1, 2), np.int64), np.ones(box.size), np.empty(box.size)
     bunches = ends.size - 1
     for down in range(2):
@@ -120,8 +120,8 @@ def _between(box, t, number, w, V, ends, functions, below, above):  # type: igno
                 for charge in range(4):
                     if varied | charge == 3:
                         sums = m[charge : charge + 1]
-                        translate(whole[:1], whole[1:], number, wanted, sums, as_it_is, matrix, coefficients)
-                        add_tails(whole[:1], whole[1:], number, sums, as_it_is, half, reach, tail, coefficients)
+                        translate(whole[:1], whole[1:], number, wanted, sums, matrix, coefficients)
+                        add_tails(whole[:1], whole[1:], number, sums, half, reach, tail, coefficients)
                         for i in range(lo, hi if charge < 3 else lo):
                             dA, dB = abs(A[i] - A[near]), abs(B[i] - B[near])
                             factor[i] = (1.0 if charge & 1 else dA) * (1.0 if charge & 2 else dB)
@@ -190,7 +190,7 @@ def _directly(ranges, x, w, bounds, V, c, first, below, above):  # type: ignore[
         spread_by_grade(low, high, bounds, V.B, B)
         lower[:] = 0.0
         higher[:] = 0.0
-        near = exponentials(y, E)
+        near = exponentials(y, n, E)
         for g in range(low + 1, high):
             m = bounds[g] - begin
             for i in range(m, bounds[g + 1] - begin):
@@ -284,6 +284,21 @@ def _over_bunches(
     return layout.found
 
 
+@vectorized
+def _mix(begin, boxes, mix, moments, mixed):  # type: ignore[no-untyped-def]
+    """Fill mixed[k] with the sum over s of mix[r, k, s] moments[s] in the boxes of each list r."""
+    for r in range(begin.size):
+        for b in range(begin[r], begin[r] + boxes[r]):
+            for k in range(mix.shape[1]):
+                row = mixed[k, b]
+                for q in range(row.size):
+                    row[q] = 0.0
+                for s in range(mix.shape[2]):
+                    factor, own = mix[r, k, s], moments[s, b]
+                    for q in range(row.size):
+                        row[q] += factor * own[q]
+
+
 def _over_grades(
     ranges: IntArray,
     pair: FloatArray,
@@ -310,7 +325,9 @@ def _over_grades(
     own, seen = moments(layout, w, rows, profile)
     lower, higher = np.tril(mix, -1), np.triu(mix, 1)
     for part, out in ((lower + higher, below),) if below is above else ((lower, below), (higher, above)):
-        add_sums(layout, own, part, seen, rows, profile, first, out)
+        mixed = np.empty_like(own)
+        _mix(layout.begin, layout.boxes, part, own, mixed)
+        add_sums(layout, mixed, seen, rows, profile, first, out)
     return layout.found
 
 

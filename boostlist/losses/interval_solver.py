@@ -98,7 +98,7 @@ class Room(NamedTuple):
 @compiled
 def room_for(lists, levels):  # type: ignore[no-untyped-def]
     """Return room for the longest of the queries."""
-    return Room(np.empty(longest(lists.query, lists.start)), np.empty((_ROWS, 2 * longest(lists.query, levels.start))))
+    return Room(np.empty(lists.longest), np.empty((_ROWS, 2 * longest(lists.query, levels.start))))
 
 
 @vectorized

@@ -39,7 +39,7 @@ from boostlist.losses.compiled import CompiledLoss
 from boostlist.losses.ratios import exponentials, ratios
 from boostlist.losses.weights import Grades, check_grades, discount_sums, label_set
 from boostlist.ordering import COUNT, Room, rank
-from boostlist.parallel import compiled, inner, longest_of, vectorized
+from boostlist.parallel import compiled, inner, vectorized
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray
@@ -179,7 +179,7 @@ class Tables(NamedTuple):
 
 def _lambda(lists: Lists, f: FloatArray, need: int, out: Outputs, tables: Tables) -> None:
     """Make what the loop works in, which takes no compiling, and run it."""
-    n = longest_of(lists.query, lists.start)
+    n = lists.longest
     _loop(lists, f, need, out, tables, np.empty((8, n)), np.empty(n, np.bool_), Room.of(n))
 
 
@@ -194,7 +194,7 @@ def _loop(lists, f, need, out, tables, work, listed, space):  # type: ignore[no-
         n = gradient.size
         m = rank(f[rows], k, space, long)
         _arrange(f[rows], z[rows], m, order, listed, x, gain)
-        near = exponentials(x[:n], E)
+        near = exponentials(x, n, E)
         for t in range(n):
             pull[t] = curvature[t] = 0.0
         if metric == _NDCG:

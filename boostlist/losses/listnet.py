@@ -24,7 +24,7 @@ from boostlist.gains import Gain, check_gain, gains
 from boostlist.losses.base import VALUE, Traits
 from boostlist.losses.compiled import CompiledLoss
 from boostlist.losses.exponential import exp
-from boostlist.parallel import compiled, inner, longest
+from boostlist.parallel import compiled, inner
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray, IntArray
@@ -55,7 +55,7 @@ def _exponentials(f, p):  # type: ignore[no-untyped-def]
 
 @compiled
 def _cross_entropy(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
-    p = np.empty(longest(lists.query, lists.start))
+    p = np.empty(lists.longest)
     for q in lists.query:
         rows, weight = slice(lists.start[q], lists.start[q + 1]), lists.weight[q]
         fq, tq, gradient, diag = f[rows], tables.t[rows], out.gradient[rows], out.diag[rows]
@@ -73,7 +73,7 @@ def _cross_entropy(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
 
 @compiled
 def _cross_entropy_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
-    p = np.empty(longest(lists.query, lists.start))
+    p = np.empty(lists.longest)
     for q in lists.query:
         rows = slice(lists.start[q], lists.start[q + 1])
         vq, out_q = v[rows], out[rows]

@@ -179,7 +179,7 @@ def _ranges(part: Part, tables: LongERR) -> IntArray:
 
 def _stops(part: Part, layout: Layout, gained: IntArray, tables: LongERR, out: FloatArray) -> None:
     """Add sum_j F_j(x_i - x_j) and sum_j Y_j(x_i - x_j)."""
-    once, all_boxes = np.ones((len(gained), 1, 1)), np.ones((1, layout.number.size), np.bool_)
+    all_boxes = np.ones((1, layout.number.size), np.bool_)
     if tables.L is None:
         whole = moments(layout, layout.one, _ranges(part, tables), tables.stop).of
         sets = (whole[q : q + 1] for q in range(tables.nodes))
@@ -187,18 +187,17 @@ def _stops(part: Part, layout: Layout, gained: IntArray, tables: LongERR, out: F
         counts = (part.by_document(each) for each in tables.L)
         sets = (moments(layout, count, gained[:, None], tables.stop).of for count in counts)
     polynomials = (
-        coefficients(layout, own, once, all_boxes, tables.stop, slice(3 * q, 3 * q + 2)) for q, own in enumerate(sets)
+        coefficients(layout, own, all_boxes, tables.stop, slice(3 * q, 3 * q + 2)) for q, own in enumerate(sets)
     )
     add_polynomials(layout, reduce(np.add, polynomials), layout.one, gained[:, None], out)
 
 
 def _stopped(part: Part, layout: Layout, gained: IntArray, tables: LongERR, T: FloatArray, out: FloatArray) -> None:
     """Add sum_j T_j Y_i(-(x_i - x_j))."""
-    once, all_boxes = np.ones((len(gained), 1, 1)), np.ones((1, layout.number.size), np.bool_)
+    all_boxes = np.ones((1, layout.number.size), np.bool_)
     whole = moments(layout, T, gained[:, None], tables.stop).of
     polynomials = [
-        coefficients(layout, whole, once, all_boxes, tables.stop, slice(3 * q + 2, 3 * q + 3))
-        for q in range(tables.nodes)
+        coefficients(layout, whole, all_boxes, tables.stop, slice(3 * q + 2, 3 * q + 3)) for q in range(tables.nodes)
     ]
     if tables.L is None:
         add_polynomials(layout, np.concatenate(polynomials), layout.one, _ranges(part, tables), out)

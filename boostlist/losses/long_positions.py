@@ -96,12 +96,12 @@ def _differences_row(r, i, c, out):  # type: ignore[no-untyped-def]
 def _differences(rows, x, c, E, ratio, out):  # type: ignore[no-untyped-def]
     """Fill out with sum_j w_kj |c_j - c_k|; E and ratio are room for a list."""
     for r in range(rows.shape[0]):
-        own = slice(rows[r, 0], rows[r, 1])
-        y, d, total = x[own], c[own], out[own]
-        near = exponentials(y, E)
-        for i in range(y.size):
-            ratios(near, y, E, i, 0, i, ratio)
-            _differences_row(ratio, i, d, total)
+        lo, hi = rows[r, 0], rows[r, 1]
+        own_x, own_c, total = x[lo:hi], c[lo:hi], out[lo:hi]
+        near = exponentials(own_x, own_x.size, E)
+        for i in range(own_x.size):
+            ratios(near, own_x, E, i, 0, i, ratio)
+            _differences_row(ratio, i, own_c, total)
 
 
 def _grouped_differences(
@@ -130,11 +130,10 @@ def _grouped_differences(
     ranges = np.stack((ends - counts, ends), axis=1).reshape(lists, _GROUPS, 2)
     c, index = c[order], top[order]
     grouped = layout._replace(box=layout.box[index], t=layout.t[index])
-    each = np.ones((lists, _GROUPS, 1))
 
     def sums(sets: FloatArray, seen: NDArray[np.bool_]) -> FloatArray:
         total = np.zeros((c.size, 1))
-        add_sums(grouped, sets, each, seen, ranges, profile, CURVATURES, total)
+        add_sums(grouped, sets, seen, ranges, profile, CURVATURES, total)
         return 0.5 * total[:, 0]
 
     def less_higher(own: FloatArray) -> FloatArray:
@@ -185,7 +184,7 @@ def soft_positions(
     list_sums(layout, whole, layout.one, gained, profile, SLOPES, ahead)
     h, S = 0.5 * (np.repeat(whole[:, 1] - whole[:, 0] + 1, number) - ahead[top, 0]), 0.5 * (ahead[top, 1] - 0.5)
     a, c, e, b = part.by_document(positions.a)[top], h, S.copy(), np.empty_like(h)
-    position_terms(a, positions.reciprocal, positions.cut, 4 / positions.tau, c, e, b)
+    position_terms(0, a.size, a, positions.reciprocal, positions.cut, 4 / positions.tau, c, e, b)
     out.value[lists.query] = 1 - positions.scale[lists.query] * np.add.reduceat(b, rows[:, 0])
     charge = np.zeros(n)
     charge[top] = c

@@ -22,8 +22,8 @@ import numpy as np
 from boostlist.losses.base import VALUE
 from boostlist.losses.exponential import exp
 from boostlist.losses.ratios import FAR, exponentials, ratios
-from boostlist.losses.shared_loops import gather, spread_by_grade
-from boostlist.parallel import compiled, inner, longest, vectorized
+from boostlist.losses.shared_loops import gather, scatter, spread_by_grade
+from boostlist.parallel import compiled, inner, vectorized
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray, IntArray
@@ -158,7 +158,7 @@ def wpll(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     document = levels.document
     a, E = np.empty(labels), np.empty(labels * _BLOCK)
     S, D, C = np.empty_like(a), np.empty_like(a), np.empty_like(a)
-    scores = np.empty(longest(lists.query, lists.start))
+    scores = np.empty(lists.longest)
     slope, curvature = np.empty_like(scores), np.empty_like(scores)
     top_, Z_, inverse_, own_ = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     mean_, square_, mixed_ = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
@@ -172,7 +172,7 @@ def wpll(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
             gradient[0] = diag[0] = 0.0
             out.value[q] = W[first] * np.log(labels)
             continue
-        gather(f[rows], order, scores)
+        gather(f, levels.order, begin, size, scores)
         # Only differences count; f[begin] is as good a zero as any.
         for k in range(size):
             scores[k] -= f[begin]
@@ -234,14 +234,14 @@ def wpll_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
     document = levels.document
     a, E = np.empty(labels), np.empty(labels * _BLOCK)
     S, dS, D = np.empty_like(a), np.empty_like(a), np.empty_like(a)
-    x, top, Z = np.empty(longest(lists.query, lists.start)), np.empty(_BLOCK), np.empty(_BLOCK)
+    x, top, Z = np.empty(lists.longest), np.empty(_BLOCK), np.empty(_BLOCK)
     dx = np.empty_like(x)
     for q in lists.query:
         rows = slice(lists.start[q], lists.start[q + 1])
         begin, out_q, order = rows.start, out[rows], levels.order[rows]
         first, last = levels.start[q], levels.start[q + 1]
-        gather(f[rows], order, x)
-        gather(v[rows], order, dx)
+        gather(f, levels.order, begin, out_q.size, x)
+        gather(v, levels.order, begin, out_q.size, dx)
         for k in range(out_q.size):
             x[k] -= f[begin]
             dx[k] -= v[begin]
@@ -333,24 +333,21 @@ def _wub_value_row(near, x, r, i, hi, W, A, B, c, factor):  # type: ignore[no-un
 def wub(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and diagonal of the weighted upper bound."""
     c, W, levels = tables.c, tables.W, tables.levels
-    document = levels.document
-    most = longest(lists.query, lists.start)
+    order, document = levels.order, levels.document
+    most = lists.longest
     x, E, A, B = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     r, slope, curvature = np.empty(most), np.empty(most), np.empty(most)
     tied = W.alpha * W.beta
     for q in lists.query:
-        rows, gamma, kappa = slice(lists.start[q], lists.start[q + 1]), tables.gamma[q], tables.kappa[q]
-        gradient, diag, order = out.gradient[rows], out.diag[rows], levels.order[rows]
-        first, last = levels.start[q], levels.start[q + 1]
-        begin, n = rows.start, order.size
-        gather(f[rows], order, x)
+        first, last, begin = levels.start[q], levels.start[q + 1], lists.start[q]
+        n, gamma, kappa = lists.start[q + 1] - begin, tables.gamma[q], tables.kappa[q]
+        gather(f, order, begin, n, x)
         spread_by_grade(first, last, document, W.A, A)
         spread_by_grade(first, last, document, W.B, B)
-        slope[:n] = 0.0
-        curvature[:n] = 0.0
         for i in range(n):
             x[i] *= gamma
-        near = exponentials(x[:n], E)
+            slope[i] = curvature[i] = 0.0
+        near = exponentials(x, n, E)
         loss = 0.0
         for g in range(first, last):
             lower = document[g] - begin
@@ -369,9 +366,8 @@ def wub(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
                     slope[i] += surplus
                     loss += surplus * (x[i] - x[lower])
         scale = lists.weight[q] * kappa * gamma
-        for i in range(n):
-            gradient[order[i]] = scale * slope[i]
-            diag[order[i]] = scale * gamma * curvature[i]
+        scatter(scale, slope, order, begin, n, out.gradient)
+        scatter(scale * gamma, curvature, order, begin, n, out.diag)
         out.value[q] = kappa * loss
 
 
@@ -379,27 +375,24 @@ def wub(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
 def wub_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
     """Hessian-vector product of the weighted upper bound."""
     c, W, levels = tables.c, tables.W, tables.levels
-    document = levels.document
-    most = longest(lists.query, lists.start)
+    order, document = levels.order, levels.document
+    most = lists.longest
     x, E, A, B = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     r, direction, product = np.empty(most), np.empty(most), np.empty(most)
     for q in lists.query:
-        rows, gamma = slice(lists.start[q], lists.start[q + 1]), tables.gamma[q]
-        out_q, order = out[rows], levels.order[rows]
-        first, last = levels.start[q], levels.start[q + 1]
-        n = order.size
-        gather(f[rows], order, x)
-        gather(v[rows], order, direction)
+        first, last, begin = levels.start[q], levels.start[q + 1], lists.start[q]
+        n, gamma = lists.start[q + 1] - begin, tables.gamma[q]
+        gather(f, order, begin, n, x)
+        gather(v, order, begin, n, direction)
         spread_by_grade(first, last, document, W.A, A)
         spread_by_grade(first, last, document, W.B, B)
-        product[:n] = 0.0
         for i in range(n):
             x[i] *= gamma
-        near = exponentials(x[:n], E)
+            product[i] = 0.0
+        near = exponentials(x, n, E)
         # Tied pairs have W = alpha beta, so that all documents before i can be taken together.
         for i in range(n):
             ratios(near, x, E, i, 0, i, r)
             _wub_hessp_row(r, i, W, A, B, c, direction, product)
         scale = lists.weight[q] * tables.kappa[q] * gamma**2
-        for i in range(n):
-            out_q[order[i]] = scale * product[i]
+        scatter(scale, product, order, begin, n, out)

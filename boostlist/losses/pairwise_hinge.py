@@ -29,7 +29,7 @@ import numpy as np
 from boostlist.losses.pairwise_loops import PairTables
 from boostlist.losses.shared_loops import gather, spread_by_grade, sums_below
 from boostlist.losses.weights import Factors
-from boostlist.parallel import compiled, inlined, inner, longest
+from boostlist.parallel import compiled, inlined, inner
 from boostlist.sorting import SortSpace, merge, sort, sort_space
 
 if TYPE_CHECKING:
@@ -228,8 +228,8 @@ def _violations_within(documents, grade, z, space, sums):  # type: ignore[no-unt
 @inlined
 def _space(lists, levels):  # type: ignore[no-untyped-def]
     """Return space that is large enough for each of the queries."""
-    size = longest(lists.query, lists.start)
-    edge = np.empty(longest(lists.query, levels.start) + 1, np.int64)
+    size = lists.longest
+    edge = np.empty(lists.longest + 1, np.int64)
     key, a, b = np.empty(size + 1), np.empty(size + 1), np.empty(size + 1)
     first, last = np.empty(size + 1, np.int64), np.empty(size + 1, np.int64)
     document, grade = np.empty(size, np.int32), np.empty(size, np.int32)
@@ -299,10 +299,10 @@ def hinge(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and heuristic diagonal of the hinge loss."""
     kappa, V, levels, many = tables.kappa, tables.V, tables.levels, tables.many
     document = levels.document
-    most = longest(lists.query, lists.start)
+    most = lists.longest
     x, L, U, total = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     sums = Sums(L, U, total)
-    grades = longest(lists.query, levels.start)
+    grades = lists.longest
     X, below = np.empty(grades), np.empty(grades)
     space = _space(lists, levels)
     for q in lists.query:
@@ -342,7 +342,7 @@ def squared_hinge(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and diagonal of the squared hinge loss with a term lam1 (f_i - f_j)^2 for tied pairs."""
     levels, margin = tables.levels, tables.margin
     document = levels.document
-    most = longest(lists.query, lists.start)
+    most = lists.longest
     x, L, U, total = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     sums = Sums(L, U, total)
     space = _space(lists, levels)
@@ -373,7 +373,7 @@ def squared_hinge_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-de
     """Product of the generalised Hessian of the squared hinge loss and a vector."""
     levels = tables.levels
     document = levels.document
-    most = longest(lists.query, lists.start)
+    most = lists.longest
     x, z = np.empty(most), np.empty(most)
     L, U, total = np.empty(most), np.empty(most), np.empty(most)
     sums = Sums(L, U, total)
@@ -384,7 +384,7 @@ def squared_hinge_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-de
         first, last = levels.start[q], levels.start[q + 1]
         begin, scale = document[first], 2 * lists.weight[q]
         _less_targets(f[rows], order, first, last, tables, x)
-        gather(v[rows], order, z)
+        gather(v, levels.order, begin, order.size, z)
         _violation_sums(x, z, tables.margin, first, last, tables.V, levels, tables.many, space, sums)
         for g in range(first, last):
             low, high = document[g] - begin, document[g + 1] - begin

@@ -26,8 +26,8 @@ import numpy as np
 from boostlist.losses.base import VALUE
 from boostlist.losses.exponential import exp
 from boostlist.losses.ratios import FAR, exponentials, ratios
-from boostlist.losses.shared_loops import gather, pair_sums, spread_by_grade
-from boostlist.parallel import compiled, inner, longest, vectorized
+from boostlist.losses.shared_loops import gather, pair_sums, scatter, spread_by_grade
+from boostlist.parallel import compiled, inner, vectorized
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray
@@ -72,7 +72,7 @@ def quadratic(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and diagonal of the quadratic loss."""
     kappa, V, levels = tables
     order, document = levels.order, levels.document
-    u, grades = np.empty(longest(lists.query, lists.start)), longest(lists.query, levels.start)
+    u, grades = np.empty(lists.longest), lists.longest
     s, lead, X = np.empty(grades), np.empty(grades), np.empty(grades)
     below, above = np.empty(grades), np.empty(grades)
     for q in lists.query:
@@ -105,7 +105,7 @@ def quadratic_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
     """Hessian-vector product of the quadratic loss."""
     kappa, V, levels = tables
     order, document = levels.order, levels.document
-    grades = longest(lists.query, levels.start)
+    grades = lists.longest
     s, lead, X = np.empty(grades), np.empty(grades), np.empty(grades)
     below, above = np.empty(grades), np.empty(grades)
     for q in lists.query:
@@ -151,9 +151,9 @@ def exponential(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and diagonal of the exponential loss."""
     kappa, V, levels = tables
     order, document = levels.order, levels.document
-    E = np.empty(longest(lists.query, lists.start))
+    E = np.empty(lists.longest)
     one = np.ones_like(E)
-    grades = longest(lists.query, levels.start)
+    grades = lists.longest
     up, down, below, above = np.empty(grades), np.empty(grades), np.empty(grades), np.empty(grades)
     for q in lists.query:
         rows = slice(lists.start[q], lists.start[q + 1])
@@ -179,9 +179,9 @@ def exponential_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
     """Hessian-vector product of the exponential loss."""
     kappa, V, levels = tables
     order, document = levels.order, levels.document
-    most = longest(lists.query, lists.start)
+    most = lists.longest
     E, one, x = np.ones(most), np.ones(most), np.ones(most)
-    grades = longest(lists.query, levels.start)
+    grades = lists.longest
     up, down, below, above = np.empty(grades), np.empty(grades), np.empty(grades), np.empty(grades)
     below_v, above_v = np.empty(grades), np.empty(grades)
     for q in lists.query:
@@ -256,20 +256,18 @@ def logistic(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and diagonal of the logistic loss."""
     kappa, V, levels = tables
     order, document = levels.order, levels.document
-    most = longest(lists.query, lists.start)
+    most = lists.longest
     x, E, A, B = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     r, pull, curvature = np.empty(most), np.empty(most), np.empty(most)
     for q in lists.query:
-        rows = slice(lists.start[q], lists.start[q + 1])
-        order_q, gradient, diag = order[rows], out.gradient[rows], out.diag[rows]
-        first, last = levels.start[q], levels.start[q + 1]
-        begin, n = rows.start, order_q.size
-        gather(f[rows], order_q, x)
+        first, last, begin = levels.start[q], levels.start[q + 1], lists.start[q]
+        n = lists.start[q + 1] - begin
+        gather(f, order, begin, n, x)
         spread_by_grade(first, last, document, V.A, A)
         spread_by_grade(first, last, document, V.B, B)
-        pull[:n] = 0.0
-        curvature[:n] = 0.0
-        near = exponentials(x[:n], E)
+        for i in range(n):
+            pull[i] = curvature[i] = 0.0
+        near = exponentials(x, n, E)
         loss = 0.0
         for g in range(first + 1, last):
             lower = document[g] - begin
@@ -279,9 +277,8 @@ def logistic(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
                 if need & VALUE:
                     loss += _softplus_row(near, x, r, i, lower, V, A, B)
         scale = lists.weight[q] * kappa[q]
-        for i in range(n):
-            gradient[order_q[i]] = scale * pull[i]
-            diag[order_q[i]] = scale * curvature[i]
+        scatter(scale, pull, order, begin, n, out.gradient)
+        scatter(scale, curvature, order, begin, n, out.diag)
         out.value[q] = kappa[q] * loss
 
 
@@ -290,25 +287,23 @@ def logistic_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
     """Hessian-vector product of the logistic loss."""
     kappa, V, levels = tables
     order, document = levels.order, levels.document
-    most = longest(lists.query, lists.start)
+    most = lists.longest
     x, E, A, B = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     r, direction, product = np.empty(most), np.empty(most), np.empty(most)
     for q in lists.query:
-        rows = slice(lists.start[q], lists.start[q + 1])
-        order_q, out_q = order[rows], out[rows]
-        first, last = levels.start[q], levels.start[q + 1]
-        begin, n = rows.start, order_q.size
-        gather(f[rows], order_q, x)
-        gather(v[rows], order_q, direction)
+        first, last, begin = levels.start[q], levels.start[q + 1], lists.start[q]
+        n = lists.start[q + 1] - begin
+        gather(f, order, begin, n, x)
+        gather(v, order, begin, n, direction)
         spread_by_grade(first, last, document, V.A, A)
         spread_by_grade(first, last, document, V.B, B)
-        product[:n] = 0.0
-        near = exponentials(x[:n], E)
+        for i in range(n):
+            product[i] = 0.0
+        near = exponentials(x, n, E)
         for g in range(first + 1, last):
             lower = document[g] - begin
             for i in range(lower, document[g + 1] - begin):
                 ratios(near, x, E, i, 0, lower, r)
                 _logistic_hessp_row(r, i, lower, V, A, B, direction, product)
         scale = lists.weight[q] * kappa[q]
-        for i in range(n):
-            out_q[order_q[i]] = scale * product[i]
+        scatter(scale, product, order, begin, n, out)

@@ -29,7 +29,7 @@ import numpy as np
 from boostlist.losses.base import VALUE
 from boostlist.losses.exponential import exp
 from boostlist.losses.shared_loops import NEAR, gather_scores, stage_rows
-from boostlist.parallel import compiled, inner, longest
+from boostlist.parallel import compiled, inner
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray
@@ -72,7 +72,7 @@ class Sweep(NamedTuple):
 @compiled
 def _sweep(lists, tables):  # type: ignore[no-untyped-def]
     """Return room for the longest of the queries."""
-    n, grades = longest(lists.query, lists.start), longest(lists.query, tables.levels.start)
+    n, grades = lists.longest, lists.longest
     return Sweep(np.empty(n), np.empty(grades), np.empty(grades), np.empty(grades))
 
 

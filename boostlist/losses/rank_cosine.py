@@ -32,7 +32,7 @@ from boostlist.checks import check_number
 from boostlist.losses.base import Traits
 from boostlist.losses.compiled import CompiledLoss
 from boostlist.losses.weights import by_document
-from boostlist.parallel import compiled, longest
+from boostlist.parallel import compiled
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray, IntArray
@@ -62,7 +62,7 @@ class Tables(NamedTuple):
 @compiled
 def _rank_cosine(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     phi, a, b, rho, g = tables
-    u = np.empty(longest(lists.query, lists.start))
+    u = np.empty(lists.longest)
     for q in lists.query:
         rows, weight = slice(lists.start[q], lists.start[q + 1]), lists.weight[q]
         fq, gq, gradient, diag = f[rows], g[rows], out.gradient[rows], out.diag[rows]

@@ -17,15 +17,15 @@ FAR = 150.0
 
 
 @inner
-def exponentials(x, E):  # type: ignore[no-untyped-def]
-    """Fill E = e^{x - c}, c the middle of x, and return True; or return False where x spreads over more than `FAR`."""
+def exponentials(x, n, E):  # type: ignore[no-untyped-def]
+    """Fill E = e^{x - c}, c the middle of x[:n], and return True; or False where these spread over more than `FAR`."""
     low, high = np.inf, -np.inf
-    for i in range(x.size):  # comparisons, as numba takes a sixth of a second to compile min and max
+    for i in range(n):  # comparisons, as numba takes a sixth of a second to compile min and max
         low = x[i] if x[i] < low else low
         high = x[i] if x[i] > high else high
     if not high - low <= FAR:
         return False
-    for i in range(x.size):
+    for i in range(n):
         E[i] = exp(x[i] - 0.5 * (low + high))
     return True
 

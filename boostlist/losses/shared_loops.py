@@ -10,11 +10,20 @@ NEAR = 150.0
 """Scores of a list that spread over less than this have sums relative to e^max: squares of e^-NEAR are far from 0."""
 
 
-@compiled
-def gather(values, order, out):  # type: ignore[no-untyped-def]
-    """Fill out with the values in the given order."""
-    for i in range(order.size):
-        out[i] = values[order[i]]
+@inner
+def gather(values, order, begin, n, out):  # type: ignore[no-untyped-def]
+    """Fill out with the values of a query of n documents, which begin at `begin`, in its order."""
+    first = np.uint64(begin)  # signed indices are tested for counting from the end
+    for i in range(np.uint64(n)):
+        out[i] = values[begin + order[first + i]]
+
+
+@inner
+def scatter(factor, values, order, begin, n, out):  # type: ignore[no-untyped-def]
+    """Put what `gather` took, times a factor, where it came from."""
+    first = np.uint64(begin)
+    for i in range(np.uint64(n)):
+        out[begin + order[first + i]] = factor * values[i]
 
 
 @inner

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from boostlist.losses.ratios import exponentials, ratios
-from boostlist.losses.shared_loops import gather, spread_by_grade
-from boostlist.parallel import compiled, inner, longest, vectorized
+from boostlist.losses.shared_loops import gather, scatter, spread_by_grade
+from boostlist.parallel import compiled, inner, vectorized
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray
@@ -63,10 +63,11 @@ def _discount(h, cut, power):  # type: ignore[no-untyped-def]
     gate = 1 / (1 + t) if h < cut else t / (1 + t)
     gate_slope = -power / h * t / ((1 + t) * (1 + t))
     gate_bend = -gate_slope / h * (1 + power * (1 - 2 * gate))
+    bend = bend * gate + 2 * slope * gate_slope + b * gate_bend
     return (
         b * gate,
         -(slope * gate + b * gate_slope),
-        max(-(bend * gate + 2 * slope * gate_slope + b * gate_bend), 0.0),
+        -bend if bend < 0 else 0.0,
     )
 
 
@@ -82,19 +83,20 @@ class PositionTables(NamedTuple):
 
 
 @compiled
-def position_terms(a, reciprocal, cut, power, h, S, b):  # type: ignore[no-untyped-def]
-    """Turn h into c and S into e S, and fill b with a b(h), for documents of gain a."""
-    for i in range(a.size):
-        if a[i] == 0:
-            h[i] = S[i] = b[i] = 0.0
+def position_terms(lo, hi, a, reciprocal, cut, power, h, S, b):  # type: ignore[no-untyped-def]
+    """Turn h into c and S into e S for the documents lo:hi, of gain a, and fill b with a b(h); a and b begin at lo."""
+    for i in range(lo, hi):
+        gain = a[i - lo]
+        if gain == 0:
+            h[i] = S[i] = b[i - lo] = 0.0
             continue
         if reciprocal:
             discount, c, e = 1 / h[i], 1 / (h[i] * h[i]), 0.0
         else:
             discount, c, e = _discount(h[i], cut, power)
-        b[i] = a[i] * discount
-        h[i] = a[i] * c
-        S[i] *= a[i] * e
+        b[i - lo] = gain * discount
+        h[i] = gain * c
+        S[i] *= gain * e
 
 
 class ERRTables(NamedTuple):
@@ -110,42 +112,42 @@ class ERRTables(NamedTuple):
 def soft_positions(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and majorizer of smoothed NDCG and reciprocal rank."""
     tau, scale, levels, a = tables.tau, tables.scale, tables.levels, tables.a
-    document = levels.document
-    most = longest(lists.query, lists.start)
+    order, document = levels.order, levels.document
+    most = lists.longest
     x, E, h, S = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     r, gain, b, pull, curvature = np.empty(most), np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     for q in lists.query:
-        rows = slice(lists.start[q], lists.start[q + 1])
-        gradient, diag, order = out.gradient[rows], out.diag[rows], levels.order[rows]
-        begin, n = rows.start, order.size
-        gather(f[rows], order, x)
+        begin = lists.start[q]
+        n = lists.start[q + 1] - begin
+        gather(f, order, begin, n, x)
         for i in range(n):
             x[i] /= tau
-        near = exponentials(x[:n], E)
+        for i in range(n):
+            h[i] = 1.0
+        for i in range(n):
+            S[i] = pull[i] = curvature[i] = 0.0
+        near = exponentials(x, n, E)
         # Documents without a gain come first, and among themselves do not matter.
         lowest = levels.start[q]
         while a[lowest] == 0:
             lowest += 1
         bare = document[lowest] - begin
         spread_by_grade(lowest, levels.start[q + 1], document, a, gain)
-        h[:n] = 1.0
-        S[:n] = 0.0
         for i in range(bare, n):
             ratios(near, x, E, i, 0, i, r)
             _position_row(r, i, h, S)
-        h[:bare] = S[:bare] = gained = 0.0
-        position_terms(gain[: n - bare], tables.reciprocal, tables.cut, 4 / tau, h[bare:n], S[bare:n], b)
+        for i in range(bare):
+            h[i] = S[i] = 0.0
+        position_terms(bare, n, gain, tables.reciprocal, tables.cut, 4 / tau, h, S, b)
+        gained = 0.0
         for i in range(n - bare):
             gained += b[i]
-        pull[:n] = 0.0
-        curvature[:n] = 0.0
         for i in range(bare, n):
             ratios(near, x, E, i, 0, i, r)
             _position_gradient_row(r, i, h, S, pull, curvature)
         factor = lists.weight[q] * scale[q] / tau
-        for i in range(n):
-            gradient[order[i]] = factor * pull[i]
-            diag[order[i]] = 2 * factor / tau * curvature[i]
+        scatter(factor, pull, order, begin, n, out.gradient)
+        scatter(2 * factor / tau, curvature, order, begin, n, out.diag)
         out.value[q] = 1 - scale[q] * gained
 
 
@@ -187,26 +189,23 @@ def _err_gradient_row(r, i, R, rest, t, T, gradient, diag):  # type: ignore[no-u
 def err(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and majorizer of smoothed ERR."""
     tau, levels = tables.tau, tables.levels
-    document = levels.document
-    most = longest(lists.query, lists.start)
+    order, document = levels.order, levels.document
+    most = lists.longest
     x, E, R, rest = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     r, h, T, pull, curvature = np.empty(most), np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     for q in lists.query:
-        rows = slice(lists.start[q], lists.start[q + 1])
-        gradient, diag, order = out.gradient[rows], out.diag[rows], levels.order[rows]
-        first, last = levels.start[q], levels.start[q + 1]
-        n = order.size
-        gather(f[rows], order, x)
+        first, last, begin = levels.start[q], levels.start[q + 1], lists.start[q]
+        n = lists.start[q + 1] - begin
+        gather(f, order, begin, n, x)
         spread_by_grade(first, last, document, tables.R, R)
         spread_by_grade(first, last, document, tables.rest, rest)
         for i in range(n):
             x[i] /= tau
-        near = exponentials(x[:n], E)
+            h[i], T[i], pull[i], curvature[i] = 1.0, R[i], 0.0, 0.0
+        near = exponentials(x, n, E)
         bare = 0
         while bare < n and R[bare] == 0:
             bare += 1
-        for i in range(n):
-            h[i], T[i] = 1.0, R[i]
         for i in range(bare, n):
             ratios(near, x, E, i, 0, i, r)
             _err_row(r, i, rest, h, T)
@@ -215,13 +214,10 @@ def err(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
             T[i] /= h[i]
             gained += T[i]
             h[i] = T[i] / h[i]
-        pull[:n] = 0.0
-        curvature[:n] = 0.0
         for i in range(bare, n):
             ratios(near, x, E, i, 0, i, r)
             _err_gradient_row(r, i, R, rest, h, T, pull, curvature)
         factor = lists.weight[q] / tau
-        for i in range(n):
-            gradient[order[i]] = factor * pull[i]
-            diag[order[i]] = 2 * factor / tau * curvature[i]
+        scatter(factor, pull, order, begin, n, out.gradient)
+        scatter(2 * factor / tau, curvature, order, begin, n, out.diag)
         out.value[q] = 1 - gained

@@ -38,7 +38,7 @@ from boostlist.losses.lambda_loss import swap_gains
 from boostlist.losses.ratios import FAR, exponentials
 from boostlist.losses.weights import Grades, check_grades
 from boostlist.ordering import first_by_sort, room
-from boostlist.parallel import compiled, inner, longest, over_queries, vectorized
+from boostlist.parallel import compiled, inner, over_queries, vectorized
 from boostlist.sorting import sort
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Tables(NamedTuple):
 @compiled
 def _yeti(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     samples, noise, kind, step, key, z, partly = tables
-    size = longest(lists.query, lists.start) + 1
+    size = lists.longest + 1
     x, E, rate, wait, drawn = np.empty(size), np.empty(size), np.empty(size), np.empty(size), np.empty(size)
     ratio, gain, chance = np.empty(size), np.empty(size), np.empty(size)
     pull, curvature = np.empty(size), np.empty(size)
@@ -148,10 +148,10 @@ def _yeti(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
         diag[:] = 0.0
         for i in range(n):
             x[i] = -fq[i] / noise
-        near_draws = exponentials(x[:n], rate)
+        near_draws = exponentials(x, n, rate)
         for i in range(n):
             x[i] = fq[i]
-        near = exponentials(x[:n], E)
+        near = exponentials(x, n, E)
         query_key = mix(key_of(fq, np.int64(0)) ^ key[q])
         for t in range(m - 1):
             chance[t] = step[t]

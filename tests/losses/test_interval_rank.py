@@ -74,7 +74,7 @@ def minimise(loss, f, y):
     """Return l and u as the solver has them, relative to the score that comes first in its order."""
     queries = Queries.from_sizes(y, [len(y)])
     tables, levels = loss.tables(queries), queries.levels
-    room = room_for(Lists(np.arange(1), queries.start, queries.weight), levels)
+    room = room_for(Lists(np.arange(1), queries.start, queries.weight, len(y)), levels)
     grades = len(levels.label)
     x = room.node[solve(0, grades, tables, stand(f, 0, grades, tables, room), room)[0] + X]
     t = np.array([reference.target(loss, label) for label in levels.label], dtype=float)
