@@ -176,14 +176,22 @@ class Layout(NamedTuple):
         few = len(ranges) == 1 and 0 < self.boxes[0] <= _FEW_BOXES
         return few and int(np.sum(ranges[..., 1] - ranges[..., 0])) >= _WIDE
 
+    def within(self, reach: int) -> IntArray:
+        """Return for each box which of its list are no further away: from where and up to where."""
+        ends = np.stack((self.begin, self.begin + self.boxes), axis=1)
+        if self.number.max(initial=0) <= reach:
+            return np.repeat(ends, self.boxes, axis=0)
+        place = self.number + np.repeat(np.arange(len(ends)) * 2 * _MAX_BOXES, self.boxes)
+        return np.stack((np.searchsorted(place, place - reach), np.searchsorted(place, place + reach, "right")), axis=1)
+
     def only(self, found: NDArray[np.bool_]) -> Layout:
         """Leave out all other lists."""
         boxes = np.where(found, self.boxes, 0)
-        begin = np.cumsum(boxes) - boxes
+        begin, box = np.cumsum(boxes) - boxes, self.box.copy()
         for r in np.flatnonzero(found & (begin < self.begin)):
-            self.box[slice(*self.rows[r])] -= self.begin[r] - begin[r]
+            box[slice(*self.rows[r])] -= self.begin[r] - begin[r]
         number = self.number[np.repeat(found, self.boxes)]
-        return self._replace(number=number, begin=begin, boxes=boxes, found=found, complete=False)
+        return self._replace(box=box, number=number, begin=begin, boxes=boxes, found=found, complete=False)
 
 
 def is_wide(rows: IntArray) -> bool:
@@ -269,38 +277,31 @@ def add_moments(box, t, w, ranges, moments, seen):  # type: ignore[no-untyped-de
 
 
 @vectorized
-def translate(begin, boxes, number, wanted, moments, matrix, coefficients):  # type: ignore[no-untyped-def]
-    """Fill coefficients[k, f, a] for the boxes a that are wanted: the sums of f over all boxes within reach of a."""
+def translate(near, number, wanted, moments, matrix, coefficients):  # type: ignore[no-untyped-def]
+    """Fill coefficients[k, f, a] for the boxes a that are wanted: the sums of f over near[a, 0] <= b < near[a, 1]."""
     p, reach = moments.shape[2], matrix.shape[1] // 2
-    for r in range(begin.size):
-        first, end = begin[r], begin[r] + boxes[r]
-        for k in range(coefficients.shape[0]):
-            left = right = first
-            for a in range(first, end):
-                while right < end and number[right] - number[a] <= reach:
-                    right += 1
-                while number[a] - number[left] > reach:
-                    left += 1
-                if not wanted[k, a]:
-                    continue
-                for f in range(coefficients.shape[1]):
-                    by_offset, row = matrix[f], coefficients[k, f, a]
-                    for q in range(p):
-                        row[q] = 0.0
-                    for b in range(left, right):
-                        M, m = by_offset[reach + number[a] - number[b]], moments[k, b]
-                        # Four at a time: the row is read and written a quarter as often.
-                        for j in range(0, p, 4):
-                            k0 = np.uint64(j)
-                            m0, m1, m2, m3 = m[k0], m[k0 + _1], m[k0 + _2], m[k0 + _3]
-                            M0, M1, M2, M3 = M[k0], M[k0 + _1], M[k0 + _2], M[k0 + _3]
-                            for q in range(p):
-                                row[q] += (M0[q] * m0 + M1[q] * m1) + (M2[q] * m2 + M3[q] * m3)
+    for k in range(coefficients.shape[0]):
+        for a in range(number.size):
+            if not wanted[k, a]:
+                continue
+            for f in range(coefficients.shape[1]):
+                by_offset, row = matrix[f], coefficients[k, f, a]
+                for q in range(p):
+                    row[q] = 0.0
+                for b in range(near[a, 0], near[a, 1]):
+                    M, m = by_offset[reach + number[a] - number[b]], moments[k, b]
+                    # Four at a time: the row is read and written a quarter as often.
+                    for j in range(0, p, 4):
+                        k0 = np.uint64(j)
+                        m0, m1, m2, m3 = m[k0], m[k0 + _1], m[k0 + _2], m[k0 + _3]
+                        M0, M1, M2, M3 = M[k0], M[k0 + _1], M[k0 + _2], M[k0 + _3]
+                        for q in range(p):
+                            row[q] += (M0[q] * m0 + M1[q] * m1) + (M2[q] * m2 + M3[q] * m3)
 
 
 @compiled
-def add_tails(begin, boxes, number, moments, half, reach, tail, coefficients):  # type: ignore[no-untyped-def]
-    """Add the sums of f over all boxes out of reach."""
+def add_tails(begin, boxes, near, number, moments, half, tail, coefficients):  # type: ignore[no-untyped-def]
+    """Add the sums of f over all boxes of a list out of reach."""
     for r in range(begin.size):
         first, end = begin[r], begin[r] + boxes[r]
         # Total weight and first moment of all boxes before each one.
@@ -310,12 +311,8 @@ def add_tails(begin, boxes, number, moments, half, reach, tail, coefficients):  
                 m0, m1 = moments[k, first + b, 0], moments[k, first + b, 1]
                 weight[b + 1] = weight[b] + m0
                 moment[b + 1] = moment[b] + half * ((2 * number[first + b] + 1) * m0 + m1)
-            left = right = first
             for a in range(first, end):
-                while right < end and number[right] - number[a] <= reach:
-                    right += 1
-                while number[a] - number[left] > reach:
-                    left += 1
+                left, right = near[a, 0], near[a, 1]
                 weight_left, weight_right = weight[left - first], weight[boxes[r]] - weight[right - first]
                 moment_left, moment_right = moment[left - first], moment[boxes[r]] - moment[right - first]
                 lead = weight_left - weight_right
@@ -391,11 +388,12 @@ def coefficients(
 
     Boxes that are not wanted[k] have anything.
     """
-    boxes, matrix = (layout.begin, layout.boxes, layout.number), profile.matrix[functions]
+    near, matrix = layout.within(profile.reach), profile.matrix[functions]
     found = np.empty((len(wanted), len(matrix), *sets.shape[1:]))
-    translate(*boxes, wanted, sets, matrix, found)
+    translate(near, layout.number, wanted, sets, matrix, found)
     if layout.number.max(initial=0) > profile.reach:
-        add_tails(*boxes, sets, profile.half, profile.reach, profile.tail[functions], found)
+        tail = profile.tail[functions]
+        add_tails(layout.begin, layout.boxes, near, layout.number, sets, profile.half, tail, found)
     return found
 
 

@@ -91,12 +91,12 @@ def _absorb(m, alpha, beta, own):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _between(box, t, number, w, V, ends, functions, below, above):  # type: ignore[no-untyped-def]
+def _between(box, t, within, number, w, V, ends, functions, below, above):  # type: ignore[no-untyped-def]
     """Add the sums over pairs of documents in different bunches, which end at `ends`; A and B are by document.
 
     Of the four moments the bits of the number say whether alpha + |A - A_j| and beta + |B - B_j| are part of them.
     """
-    half, reach, matrix, tail = functions
+    half, matrix, tail = functions
     alpha, beta, A, B = V
     boxes, p = number.size, matrix.shape[2]
     m, own, coefficients = np.zeros((4, boxes, p)), np.zeros((1, boxes, p)), np.empty((1, below.shape[1], boxes, p))
@@ -120,8 +120,8 @@ def _between(box, t, number, w, V, ends, functions, below, above):  # type: igno
                 for charge in range(4):
                     if varied | charge == 3:
                         sums = m[charge : charge + 1]
-                        translate(whole[:1], whole[1:], number, wanted, sums, matrix, coefficients)
-                        add_tails(whole[:1], whole[1:], number, sums, half, reach, tail, coefficients)
+                        translate(within, number, wanted, sums, matrix, coefficients)
+                        add_tails(whole[:1], whole[1:], within, number, sums, half, tail, coefficients)
                         for i in range(lo, hi if charge < 3 else lo):
                             dA, dB = abs(A[i] - A[near]), abs(B[i] - B[near])
                             factor[i] = (1.0 if charge & 1 else dA) * (1.0 if charge & 2 else dB)
@@ -231,19 +231,20 @@ def graded_time(profile: Profile, first: int, grades: Any, n: Any, boxes: Any) -
 
 
 @compiled
-def _sums_of_bunches(ranges, layout, small, w, bounds, V, functions, below, above, left):  # type: ignore[no-untyped-def]
+def _sums_of_bunches(ranges, layout, within, small, w, bounds, V, functions, below, above, left):  # type: ignore[no-untyped-def]
     """Add the sums over pairs of different bunches of each range of grades.
 
     Put the bunches of several grades into `left`, and return their number.
     """
     number_left = 0
     for r in range(ranges.shape[0]):
-        boxes = layout.number[layout.begin[r] : layout.begin[r] + layout.boxes[r]]
-        if boxes.size == 0:
+        if layout.boxes[r] == 0:
             continue
+        first, end = layout.begin[r], layout.begin[r] + layout.boxes[r]
+        number, own = layout.number[first:end], within[first:end] - first
         low, high = ranges[r, 0], ranges[r, 1]
         rows = slice(bounds[low], bounds[high])
-        box, t = layout.box[rows] - layout.begin[r], layout.t[rows]
+        box, t = layout.box[rows] - first, layout.t[rows]
         A, B = np.empty(t.size), np.empty(t.size)
         spread_by_grade(low, high, bounds, V.A, A)
         spread_by_grade(low, high, bounds, V.B, B)
@@ -254,7 +255,7 @@ def _sums_of_bunches(ranges, layout, small, w, bounds, V, functions, below, abov
             if k > 0 and cuts[k] - cuts[k - 1] > 1:
                 left[number_left, 0], left[number_left, 1] = cuts[k - 1], cuts[k]
                 number_left += 1
-        _between(box, t, boxes, w[rows], (V.alpha, V.beta, A, B), ends, functions, below[rows], above[rows])
+        _between(box, t, own, number, w[rows], (V.alpha, V.beta, A, B), ends, functions, below[rows], above[rows])
     return number_left
 
 
@@ -277,10 +278,10 @@ def _over_bunches(
         left = np.empty((int(number.sum()) // 2, 2), np.int64)
         documents = bounds[ranges[:, 1]] - bounds[ranges[:, 0]]
         small = np.minimum(_small(profile, first, layout.boxes), documents // 2)
-        functions = profile.half, profile.reach, profile.matrix[first:], profile.tail[first:]
-        within = left[: _sums_of_bunches(ranges, layout, small, w, bounds, V, functions, below, above, left)]
-        summed = graded_sums(within, np.full(len(within), _pair(first)), x, w, bounds, V, profile, first, below, above)
-        _directly(within[~summed], x, w, bounds, V, profile.c, first, below, above)
+        functions, within = (profile.half, profile.matrix[first:], profile.tail[first:]), layout.within(profile.reach)
+        left = left[: _sums_of_bunches(ranges, layout, within, small, w, bounds, V, functions, below, above, left)]
+        summed = graded_sums(left, np.full(len(left), _pair(first)), x, w, bounds, V, profile, first, below, above)
+        _directly(left[~summed], x, w, bounds, V, profile.c, first, below, above)
     return layout.found
 
 

@@ -198,7 +198,8 @@ def soft_positions(
     many = found & ~few
     if many.any():
         chosen = np.repeat(many, number)
-        boxes = layout._replace(begin=layout.begin[many], boxes=layout.boxes[many], complete=True)
+        boxes = layout.only(many)
+        boxes = boxes._replace(begin=boxes.begin[many], boxes=boxes.boxes[many], complete=True)
         apart[chosen] = _grouped_differences(boxes, number[many], top[chosen], c[chosen], others[chosen], profile)
     # A bare document differs by c_j from the others, these by c_k from it, among themselves by c_j - c_k.
     bend = pull
