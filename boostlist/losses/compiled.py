@@ -12,7 +12,7 @@ import numpy as np
 from boostlist.arrays import Room, frozen
 from boostlist.checks import concerning
 from boostlist.losses.base import BoundLoss, Curvature, Loss, Traits
-from boostlist.losses.difference_sums import extremes
+from boostlist.losses.difference_sums import double_loop_time, extremes
 from boostlist.losses.long_lists import Part
 from boostlist.parallel import get_threads, over_queries
 from boostlist.queries import check_queries
@@ -98,7 +98,7 @@ _SHORT = 100
 _NO_GAPS = 16
 
 # Documents of a part, about: many share the calls of its loops, and what these work in stays in cache.
-_TOGETHER = 24_576
+_TOGETHER = 49_152
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,7 +196,7 @@ class _BoundLoops(BoundLoss):
         """Tell for which queries a double loop takes longer than sums do, if scores lie in so many boxes."""
         assert self._long_loops is not None
         n, tables = self.queries.sizes[query], self._long_loops.tables
-        return np.asarray(tables.pair[query] * n**2 >= tables.time(query, n, boxes))
+        return np.asarray(double_loop_time(tables.pair[query], n) >= tables.time(query, n, boxes))
 
     def _lists(self, query: IntArray) -> Lists:
         longest = int(self.queries.sizes[query].max(initial=0))

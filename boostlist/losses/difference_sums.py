@@ -40,7 +40,8 @@ import numpy as np
 
 from boostlist.arrays import frozen
 from boostlist.losses.ratios import FAR
-from boostlist.parallel import compiled, fused, over_shares, vectorized
+from boostlist.losses.vectors import dot, load, pack, plus, store, times
+from boostlist.parallel import compiled, fused, over_shares
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,7 +55,7 @@ VALUES, SLOPES, CURVATURES = range(3)
 """The functions E, E', E'' as indices: a call asks for a range of them."""
 
 # Indices that are made unsigned, as signed ones are tested for counting from the end: half the time.
-_1, _2, _3 = (np.uint64(k) for k in (1, 2, 3))
+_0, _1, _2, _3, _4 = (np.uint64(k) for k in range(5))
 
 # Documents of a list from which on each thread takes a share of them.
 _WIDE = 1 << 15
@@ -62,10 +63,10 @@ _WIDE = 1 << 15
 _BLOCK, _FEW_BOXES = 1 << 13, 1 << 12
 # More boxes than this are not laid out: an array of this length is gone through for every list.
 _MAX_BOXES = 1 << 20
-# Times in ns, about: of a list, a document, beyond what it takes in a double loop, and a translation from box to box.
-_LIST, _DOCUMENT, _TRANSLATION = 1_500, 5, 16
-# How much longer a pair takes in the double loop where each has an exponential of its own.
-_FAR_PAIR = 2
+# Times in ns, about: of a list, a document, and a translation from box to box.
+_LIST, _DOCUMENT, _TRANSLATION = 1_500, 14, 11
+# How much longer a pair takes in the double loop where each has an exponential of its own; in pairs, what a row takes.
+_FAR_PAIR, _ROW = 2, 200
 
 
 class Profile(NamedTuple):
@@ -123,7 +124,7 @@ def expand(
     """Expand functions that are analytic in a strip, and equal to their tails beyond `far`."""
     half = strip / (2 * math.pi)
     p = math.log(4 / tolerance) / math.log(2 * math.pi + math.sqrt(4 * math.pi**2 + 1))
-    p = 4 * math.ceil(p / 4)  # `_translate_box` takes four at a time
+    p = 4 * math.ceil(p / 4)  # `vectors` takes four at a time
     reach = math.ceil(far / (2 * half))
     angle = (np.arange(p) + 0.5) * np.pi / p
     nodes = np.cos(angle)
@@ -171,10 +172,22 @@ class Layout(NamedTuple):
     complete: bool
     one: FloatArray
 
+    def lists(self, chosen: NDArray[np.bool_]) -> Layout:
+        """Return the layout of some lists alone, one after the other; here, too, all lists are so."""
+        kept, sizes = self.only(chosen), self.rows[:, 1] - self.rows[:, 0]
+        ends = np.cumsum(sizes[chosen])
+        rows = np.stack((ends - sizes[chosen], ends), axis=1)
+        kept = kept._replace(begin=kept.begin[chosen], boxes=kept.boxes[chosen], found=chosen[chosen], complete=True)
+        return kept.some(rows, np.flatnonzero(np.repeat(chosen, sizes)))
+
     def is_shared(self, ranges: IntArray) -> bool:
         """Tell whether there is one list, in few boxes, with so many documents in ranges that all threads take part."""
         few = len(ranges) == 1 and 0 < self.boxes[0] <= _FEW_BOXES
         return few and int(np.sum(ranges[..., 1] - ranges[..., 0])) >= _WIDE
+
+    def some(self, rows: IntArray, which: IntArray) -> Layout:
+        """Return the layout of some documents in the same boxes: those of list r are ``which[slice(*rows[r])]``."""
+        return self._replace(rows=rows, box=self.box[which], t=self.t[which], one=self.one[: which.size])
 
     def within(self, reach: int) -> IntArray:
         """Return for each box which of its list are no further away: from where and up to where."""
@@ -211,20 +224,21 @@ def lay_out_lists(
 ) -> Layout:
     """Return where the scores of lists lie, each with the documents ``rows[r, 0] <= i < rows[r, 1]``.
 
-    Left out is each list of n documents for which a double loop, in which n^2 pairs take `pair` ns each, by list,
-    is cheaper than the sums, which take ``time(n, boxes)``. No list is empty.
+    Left out is each list of n documents for which a double loop, where a pair takes `pair` ns, by list, is cheaper
+    than the sums, which take ``time(n, boxes)``. No list is empty.
     """
     n, (low, high), width = rows[:, 1] - rows[:, 0], extremes(rows, x), profile.width
     with np.errstate(over="ignore", invalid="ignore"):
         slots = (high - low) / width
         pair = np.where(high - low > FAR, _FAR_PAIR * pair, pair)
     # To go through so many slots takes about so many ns.
-    slots = np.where(slots < np.minimum(_MAX_BOXES, _LIST + pair * n * n), slots + 1, 0).astype(np.int64)
+    double = double_loop_time(pair, n)
+    slots = np.where(slots < np.minimum(_MAX_BOXES, _LIST + double), slots + 1, 0).astype(np.int64)
     slot, boxes = np.zeros(slots.max(), np.int64), np.zeros(len(rows), np.int64)
     box, t, number = np.empty(x.size, np.int64), np.empty(x.size), np.empty(x.size, np.int64)
     _lay_out(rows, x, low, width, slots, slot, box, t, number, boxes)
     begin = np.cumsum(boxes) - boxes
-    found = (boxes > 0) & (pair * n * n >= time(n, boxes))
+    found = (boxes > 0) & (double >= time(n, boxes))
     layout = Layout(rows, box, t, number[: boxes.sum()], begin, boxes, found, True, np.ones(x.size * found.any()))
     return layout if found.all() else layout.only(found)
 
@@ -258,45 +272,40 @@ def _lay_out(rows, x, low, width, slots, slot, box, t, number, boxes):  # type: 
 @fused
 def add_moments(box, t, w, ranges, moments, seen):  # type: ignore[no-untyped-def]
     """Add w_i t_i^k to moments[s, box of i, k] for each i of the s-th range of each list; the boxes are seen."""
-    p = moments.shape[2]
+    p = np.uint64(moments.shape[2])
     for r in range(ranges.shape[0]):
-        for s in range(ranges.shape[1]):
+        for s in range(np.uint64(ranges.shape[1])):
             for i in range(np.uint64(ranges[r, s, 0]), np.uint64(ranges[r, s, 1])):
-                b = np.uint64(box[i])
+                b, t1 = np.uint64(box[i]), t[i]
                 row, seen[s, b] = moments[s, b], True
-                power, t1 = w[i], t[i]
                 t2 = t1 * t1
-                t3, t4 = t1 * t2, t2 * t2
-                for q in range(0, p, 4):
-                    k = np.uint64(q)
-                    row[k] += power
-                    row[k + _1] += power * t1
-                    row[k + _2] += power * t2
-                    row[k + _3] += power * t3
-                    power *= t4
+                powers, t4 = times(w[i], pack(1.0, t1, t2, t1 * t2)), t2 * t2
+                for k in range(_0, p, _4):
+                    store(plus(load(row, k), powers), row, k)
+                    powers = times(t4, powers)
 
 
-@vectorized
+@fused
 def translate(near, number, wanted, moments, matrix, coefficients):  # type: ignore[no-untyped-def]
     """Fill coefficients[k, f, a] for the boxes a that are wanted: the sums of f over near[a, 0] <= b < near[a, 1]."""
-    p, reach = moments.shape[2], matrix.shape[1] // 2
-    for k in range(coefficients.shape[0]):
-        for a in range(number.size):
+    p, reach = np.uint64(moments.shape[2]), matrix.shape[1] // 2
+    for k in range(np.uint64(coefficients.shape[0])):
+        for a in range(np.uint64(number.size)):
             if not wanted[k, a]:
                 continue
-            for f in range(coefficients.shape[1]):
+            for f in range(np.uint64(coefficients.shape[1])):
                 by_offset, row = matrix[f], coefficients[k, f, a]
-                for q in range(p):
-                    row[q] = 0.0
-                for b in range(near[a, 0], near[a, 1]):
-                    M, m = by_offset[reach + number[a] - number[b]], moments[k, b]
-                    # Four at a time: the row is read and written a quarter as often.
-                    for j in range(0, p, 4):
-                        k0 = np.uint64(j)
-                        m0, m1, m2, m3 = m[k0], m[k0 + _1], m[k0 + _2], m[k0 + _3]
-                        M0, M1, M2, M3 = M[k0], M[k0 + _1], M[k0 + _2], M[k0 + _3]
-                        for q in range(p):
-                            row[q] += (M0[q] * m0 + M1[q] * m1) + (M2[q] * m2 + M3[q] * m3)
+                for q in range(_0, p, _4):
+                    store(pack(0.0, 0.0, 0.0, 0.0), row, q)
+                for b in range(np.uint64(near[a, 0]), np.uint64(near[a, 1])):
+                    M, m = by_offset[np.uint64(reach + number[a] - number[b])], moments[k, b]
+                    for q in range(_0, p, _4):
+                        total = load(row, q)
+                        for j in range(_0, p, _4):
+                            first = plus(times(m[j], load(M[j], q)), times(m[j + _1], load(M[j + _1], q)))
+                            second = plus(times(m[j + _2], load(M[j + _2], q)), times(m[j + _3], load(M[j + _3], q)))
+                            total = plus(total, plus(first, second))
+                        store(total, row, q)
 
 
 @compiled
@@ -326,20 +335,20 @@ def add_tails(begin, boxes, near, number, moments, half, tail, coefficients):  #
 @fused
 def evaluate(box, t, coefficients, scale, ranges, out):  # type: ignore[no-untyped-def]
     """Add scale_i sum_q coefficients[k, f, box of i, q] t_i^q to out[i, f], for i in the k-th range of each list."""
-    p = coefficients.shape[3]
+    p = np.uint64(coefficients.shape[3])
     for r in range(ranges.shape[0]):
-        for k in range(ranges.shape[1]):
+        for k in range(np.uint64(ranges.shape[1])):
             for i in range(np.uint64(ranges[r, k, 0]), np.uint64(ranges[r, k, 1])):
                 b, t1 = np.uint64(box[i]), t[i]
                 t2 = t1 * t1
-                t4 = t2 * t2
-                for f in range(coefficients.shape[1]):
-                    row, total, power = coefficients[k, f, b], 0.0, scale[i]
-                    for j in range(0, p, 4):
-                        q = np.uint64(j)
-                        total += ((row[q] + row[q + _1] * t1) + (row[q + _2] + row[q + _3] * t1) * t2) * power
-                        power *= t4
-                    out[i, f] += total
+                powers, t4 = times(scale[i], pack(1.0, t1, t2, t1 * t2)), t2 * t2
+                for f in range(np.uint64(coefficients.shape[1])):
+                    row, q = coefficients[k, f, b], p - _4
+                    total = load(row, q)
+                    while q > _0:
+                        q -= _4
+                        total = plus(times(t4, total), load(row, q))
+                    out[i, f] += dot(total, powers)
 
 
 class Moments(NamedTuple):
@@ -433,21 +442,18 @@ def _found(layout: Layout, ranges: IntArray) -> IntArray:
     return ranges if layout.complete else np.ascontiguousarray(ranges[layout.found])
 
 
-def list_sums(
-    layout: Layout,
-    sources: IntArray,
-    w: FloatArray,
-    targets: IntArray,
-    profile: Profile,
-    first: int,
-    out: FloatArray,
-) -> None:
-    """Add sum_j w_j K_{first + f}(x_i - x_j) to out[i, f], for each list over some of its documents i and j.
+def list_sums(sources: Layout, w: FloatArray, targets: Layout, profile: Profile, first: int, out: FloatArray) -> None:
+    """Add sum_j w_j K_{first + f}(x_i - x_j) to out[i, f], for each list over documents i of one layout, j of another.
 
-    Of list r these are ``targets[r, 0] <= i < targets[r, 1]`` and ``sources[r, 0] <= j < sources[r, 1]``.
+    The layouts have the same boxes, see `Layout.some`.
     """
-    sets = moments(layout, w, sources[:, None], profile).of
-    add_sums(layout, sets, np.ones(sets.shape[:2], np.bool_), targets[:, None], profile, first, out)
+    sets = moments(sources, w, sources.rows[:, None], profile).of
+    add_sums(targets, sets, np.ones(sets.shape[:2], np.bool_), targets.rows[:, None], profile, first, out)
+
+
+def double_loop_time(pair: Any, n: IntArray) -> FloatArray:
+    """Return what a double loop takes over n^2 pairs of `pair` ns each, in ns."""
+    return np.asarray(pair * n * (n + _ROW))
 
 
 def translation_time(profile: Profile, functions: int, targets: Any, boxes: Any) -> Any:

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 # Grades of positive gain up to which they are summed one by one; and the most nodes for more, which are too few where
 # grades go beyond 11, with gains of 2^y - 1.
 _FEW_GRADES, _MOST_NODES = 16, 40
-# What a document takes by each of these nodes, in ns, about.
-_NODE = 10
+# Time of a document in ns, about, beyond one sum; and by each of these nodes.
+_MORE, _NODE = 16, 10
 
 
 class LongERR(NamedTuple):
@@ -95,8 +95,8 @@ class LongERR(NamedTuple):
 
     def time(self, query: IntArray, n: Any, boxes: Any) -> Any:
         """Return what the sums take, as `LongTables` has it."""
-        each = 0 if self.L is None else _NODE * self.nodes * n
-        return sum_time(self.stop, 3, n, boxes, 2 * self.nodes) + each
+        each = _MORE if self.L is None else _MORE + _NODE * self.nodes
+        return sum_time(self.stop, 3, n, boxes, 2 * self.nodes) + each * n
 
 
 def _functions(u: FloatArray, R: float, rest: float) -> list[FloatArray]:
@@ -154,7 +154,7 @@ def soft_err(part: Part, f: FloatArray, need: int, out: Outputs, tables: LongERR
     R = part.by_document(tables.tables.R)
     # Sums over all: E', E'', then E'' with t; over the nodes: F and Y, then Y(-u) with T. Less each document itself.
     soft, stops = np.zeros((2, n, 2))
-    list_sums(layout, whole, layout.one, whole, tables.soft, SLOPES, soft)
+    list_sums(layout, layout.one, layout, tables.soft, SLOPES, soft)
     _stops(part, layout, gained, tables, stops)
     F0, Y0 = np.log1p(-0.5 * R), 0.25 * R / (1 - 0.5 * R)
     h = 0.5 * (np.repeat(whole[:, 1] - whole[:, 0], whole[:, 1] - whole[:, 0]) + 1 - soft[:, 0])
@@ -162,7 +162,7 @@ def soft_err(part: Part, f: FloatArray, need: int, out: Outputs, tables: LongERR
     t_h = T / h
     own = t_h * 0.5 * (soft[:, 1] - 0.5) + T * (stops[:, 1] - Y0)
     others, stopped = np.zeros((n, 1)), np.zeros((n, 1))
-    list_sums(layout, whole, t_h, whole, tables.soft, CURVATURES, others)
+    list_sums(layout, t_h, layout, tables.soft, CURVATURES, others)
     _stopped(part, layout, gained, tables, T, stopped)
     other = 0.5 * (others[:, 0] - 0.5 * t_h) + stopped[:, 0] - T * Y0
     factor = lists.weight / tau

@@ -240,7 +240,7 @@ def _add_sums(part: Part, tables: LongPairs, x: FloatArray, w: FloatArray, first
     if tables.V is None:
         layout = lay_out_lists(part.rows, x, profile, pair, partial(tables.time, part.lists.query))
         if layout.found.any():
-            list_sums(layout, part.rows, w, part.rows, profile, first, sums)
+            list_sums(layout, w, layout, profile, first, sums)
         return layout.found
     V = tables.V._replace(A=tables.V.A[part.level], B=tables.V.B[part.level])
     return graded_sums(part.grades, pair, x, w, part.bounds, V, profile, first, sums, sums)

@@ -6,9 +6,10 @@ over all documents as they stand,
     h_i = (n + 1)/2 - 1/2 sum_j E'(x_i - x_j),   gradient_k = 1/tau [ sum_j w_kj c_j - c_k sum_j w_kj ]
 
 In the diagonal, sum_j w_kj |c_j - c_k| is not: it wants documents with a larger c apart from those with a smaller one.
-Up to some thousand documents of positive gain have a double loop. More are put into groups of c, four to the octave
-where c is large, as if these were grades: exact between groups, and within a group the difference is taken to be the
-largest that c_k can have there. So D is a little larger than for short lists, and still majorizes H.
+Up to a thousand or so documents of positive gain have a double loop, more where scores spread far. Others are put into
+groups of c, four to the octave where c is large, as if these were grades: exact between groups, and within a group the
+difference is taken to be the largest that c_k can have there. So D is a little larger than for short lists, and still
+majorizes H.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ from boostlist.losses.difference_sums import (
     Layout,
     Profile,
     add_sums,
+    double_loop_time,
     lay_out_lists,
     list_sums,
     moments,
     profile,
     sum_time,
+    translation_time,
 )
 from boostlist.losses.long_lists import Part, counting_pairs, documents_without, side_by_side
 from boostlist.losses.ratios import exponentials, ratios
@@ -44,8 +47,8 @@ if TYPE_CHECKING:
 # Groups of c: the first is for c = 0, the last for the largest; and where they lie, in octaves below that.
 _GROUPS = 64
 _OCTAVES, _BELOW = (-25.0, -18.0, -10.0, 0.0), (-63.0, -56.0, -40.0, 0.0)
-# Documents of positive gain up to which a double loop over them takes less time than sums over groups.
-_FEW = 2_400
+# Times in ns, about: of a document, beyond one sum and by groups, and of one of n^2 pairs in `_differences`.
+_MORE, _GROUPED, _PAIR = 11, 140, 0.135
 
 
 class LongPositions(NamedTuple):
@@ -77,7 +80,13 @@ class LongPositions(NamedTuple):
 
     def time(self, query: IntArray, n: Any, boxes: Any) -> Any:
         """Return what the sums take, as `LongTables` has it."""
-        return 2 * sum_time(self.profile, 3, n, boxes)
+        return sum_time(self.profile, 5, n, boxes) + _MORE * n + np.minimum(*self.times(n - self.bare[query], boxes))
+
+    def times(self, gained: IntArray, boxes: Any) -> tuple[Any, Any]:
+        """Return what sum_j w_kj |c_j - c_k| takes over some documents of positive gain, by pairs and by groups."""
+        # c falls with the score: of documents of one gain, few groups share a box.
+        translations = translation_time(self.profile, 4, _GROUPS + 4 * boxes, boxes)
+        return double_loop_time(_PAIR, gained), _GROUPED * gained + translations
 
 
 @vectorized
@@ -104,22 +113,13 @@ def _differences(rows, x, c, E, ratio, out):  # type: ignore[no-untyped-def]
             _differences_row(ratio, i, own_c, total)
 
 
-def _grouped_differences(
-    layout: Layout, sizes: IntArray, top: IntArray, c: FloatArray, others: FloatArray, profile: Profile
-) -> FloatArray:
-    """Return a bound on sum_j w_kj |c_j - c_k| for some documents k and j of each list of a layout.
+def _grouped_differences(layout: Layout, c: FloatArray, others: FloatArray, profile: Profile) -> FloatArray:
+    """Return a bound on sum_j w_kj |c_j - c_k|, given c_k and sum_j w_kj, for the documents k and j of each list.
 
     It is exact but for pairs within a group.
-
-    Parameters
-    ----------
-    sizes, top
-        How many documents of each list, and which.
-    c, others
-        c_k and sum_j w_kj, by place in `top`.
     """
-    lists, first = len(sizes), np.cumsum(sizes) - sizes
-    largest = np.maximum(np.maximum.reduceat(c, first), np.finfo(np.float64).tiny)
+    lists, sizes = len(layout.rows), layout.rows[:, 1] - layout.rows[:, 0]
+    largest = np.maximum(np.maximum.reduceat(c, layout.rows[:, 0]), np.finfo(np.float64).tiny)
     with np.errstate(divide="ignore"):
         octaves = np.log2(c / np.repeat(largest, sizes))
     group = np.maximum(np.floor(np.interp(octaves, _OCTAVES, _BELOW)) + _GROUPS - 1, c > 0)
@@ -128,8 +128,7 @@ def _grouped_differences(
     counts = np.bincount(key, minlength=_GROUPS * lists)
     ends = np.cumsum(counts)
     ranges = np.stack((ends - counts, ends), axis=1).reshape(lists, _GROUPS, 2)
-    c, index = c[order], top[order]
-    grouped = layout._replace(box=layout.box[index], t=layout.t[index])
+    c, grouped = c[order], layout.some(layout.rows, order)
 
     def sums(sets: FloatArray, seen: NDArray[np.bool_]) -> FloatArray:
         total = np.zeros((c.size, 1))
@@ -141,7 +140,7 @@ def _grouped_differences(
         passed = np.cumsum(own, axis=0)
         return np.asarray(2 * passed - own - passed[-1])
 
-    whole, seen = moments(grouped, layout.one, ranges, profile)
+    whole, seen = moments(grouped, grouped.one, ranges, profile)
     charged, _ = moments(grouped, c, ranges, profile)
     between = c * sums(less_higher(whole), seen) - sums(less_higher(charged), seen)
     within = others[order] - sums(whole.sum(axis=0) - whole, seen)
@@ -158,7 +157,7 @@ def soft_positions(
     part: Part, f: FloatArray, need: int, out: Outputs, tables: LongPositions, done: NDArray[np.bool_]
 ) -> None:
     """Value, gradient and majorizer of smoothed NDCG and reciprocal rank."""
-    lists, whole, n = part.lists, part.rows, part.size
+    lists, whole = part.lists, part.rows
     positions, profile = tables.tables, tables.profile
     x = part.in_order(f, np.full_like(lists.weight, 1 / positions.tau))
     layout = lay_out_lists(whole, x, profile, tables.pair[lists.query], partial(tables.time, lists.query))
@@ -167,45 +166,40 @@ def soft_positions(
     if not found.any():
         return
     # Documents without a gain come first; they have c = e = 0, and their positions do not matter.
-    gained = whole.copy()
-    gained[:, 0] += tables.bare[lists.query]
-    rows = side_by_side(*gained.T)
+    first = whole[:, 0] + tables.bare[lists.query]
+    rows = side_by_side(first, whole[:, 1])
     number = rows[:, 1] - rows[:, 0]
-    top = np.arange(rows[-1, 1]) + np.repeat(gained[:, 0] - rows[:, 0], number)
+    top = np.arange(rows[-1, 1]) + np.repeat(first - rows[:, 0], number)
+    gained = layout.some(rows, top)
 
-    def sums(w: FloatArray, targets: IntArray) -> FloatArray:
+    def sums(w: FloatArray, targets: Layout) -> FloatArray:
         """Return 2 sum_j w_kj w_j over documents j with a gain, k included, for which w_kk = 1/4."""
-        total = np.zeros((n, 1))
-        list_sums(layout, gained, w, targets, profile, CURVATURES, total)
+        total = np.zeros((targets.box.size, 1))
+        list_sums(gained, w, targets, profile, CURVATURES, total)
         return total[:, 0]
 
     # The sums hold each document with itself: E'(0) = 0, E''(0) = 1/2.
-    ahead = np.zeros((n, 2))
-    list_sums(layout, whole, layout.one, gained, profile, SLOPES, ahead)
-    h, S = 0.5 * (np.repeat(whole[:, 1] - whole[:, 0] + 1, number) - ahead[top, 0]), 0.5 * (ahead[top, 1] - 0.5)
+    ahead = np.zeros((top.size, 2))
+    list_sums(layout, layout.one, gained, profile, SLOPES, ahead)
+    h, S = 0.5 * (np.repeat(whole[:, 1] - whole[:, 0] + 1, number) - ahead[:, 0]), 0.5 * (ahead[:, 1] - 0.5)
     a, c, e, b = part.by_document(positions.a)[top], h, S.copy(), np.empty_like(h)
     position_terms(0, a.size, a, positions.reciprocal, positions.cut, 4 / positions.tau, c, e, b)
     out.value[lists.query] = 1 - positions.scale[lists.query] * np.add.reduceat(b, rows[:, 0])
-    charge = np.zeros(n)
-    charge[top] = c
-    others, pull = 0.5 * (sums(layout.one, gained)[top] - 0.5), sums(charge, whole)
+    others, pull = 0.5 * (sums(gained.one, gained) - 0.5), sums(c, layout)
     pull[top] -= c * (0.5 + 2 * S)
     factor = lists.weight * positions.scale / positions.tau
     part.write(pull, 0.5 * factor, done, out.gradient)
-    apart, few = np.zeros_like(c), number <= _FEW
+    apart, few = np.zeros_like(c), np.less_equal(*tables.times(number, layout.boxes))
     if (found & few).any():
         _differences(rows[found & few], x[top], c, *np.empty((2, number[few].max())), apart)
     many = found & ~few
     if many.any():
         chosen = np.repeat(many, number)
-        boxes = layout.only(many)
-        boxes = boxes._replace(begin=boxes.begin[many], boxes=boxes.boxes[many], complete=True)
-        apart[chosen] = _grouped_differences(boxes, number[many], top[chosen], c[chosen], others[chosen], profile)
+        apart[chosen] = _grouped_differences(gained.lists(many), c[chosen], others[chosen], profile)
     # A bare document differs by c_j from the others, these by c_k from it, among themselves by c_j - c_k.
     bend = pull
     bend[top] = 2 * (apart + np.maximum(S - others, 0.0) * c)
     if positions.cut < np.inf:
-        charge[top] = e
-        bend += sums(charge, whole)
+        bend += sums(e, layout)
         bend[top] += e * (2 * S - 0.5)
     part.write(bend, factor / positions.tau, done, out.diag)

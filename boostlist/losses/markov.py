@@ -203,5 +203,5 @@ class WUB(CompiledLoss):
     def long_loops(self, queries: Queries, tables: WUBTables) -> LongLoops:
         """Return loops that sum over boxes of scores."""
         W, constant, tied = tables.W, np.log(tables.factor / 2), tables.W.alpha * tables.W.beta > 0
-        long = LongPairs.of(0.22, profile(tables.c), constant, tables.gamma, tables.kappa, W, queries, tied=tied)
+        long = LongPairs.of(0.13, profile(tables.c), constant, tables.gamma, tables.kappa, W, queries, tied=tied)
         return LongLoops(pairs, pairs_hessp, long)

@@ -68,7 +68,7 @@ def test_sums_keep_the_tolerance(c, tolerance):
         w = rng.normal(size=n)
         rows, out = np.array([[0, n]]), np.zeros((n, 3))
         layout = lay_out_lists(rows, x, profile(c, tolerance), np.array([ALWAYS]), no_time)
-        list_sums(layout, rows, w, rows, profile(c, tolerance), VALUES, out)
+        list_sums(layout, w, layout, profile(c, tolerance), VALUES, out)
         error = np.abs(out.T - exact_sums(x, w, c)).max(1) / np.abs(w).sum()
         assert error[0] <= tolerance * (1 + np.ptp(x)), name
         assert error[1:].max() <= tolerance, name
@@ -186,8 +186,7 @@ def test_wub(weights, n):
 @pytest.mark.parametrize("loss", [SmoothNDCG(tau=0.5), SmoothNDCG(k=20), SmoothMRR()], ids=repr)
 @pytest.mark.parametrize("grouped", [False, True])
 def test_soft_positions(loss, grouped, monkeypatch):
-    if grouped:
-        monkeypatch.setattr(long_positions, "_FEW", 50)
+    monkeypatch.setattr(long_positions, "_PAIR", ALWAYS if grouped else 0.0)
     rng = np.random.default_rng(6)
     n, tau = 2500, loss.tau
     y, f = rng.choice(4, n, p=[0.6, 0.25, 0.1, 0.05]).astype(float), 1.5 * rng.normal(size=n)
