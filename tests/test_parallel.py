@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import pickle
@@ -12,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numba
 import numpy as np
 import pytest
+from numba.core import event
 from numba.core.errors import NumbaError
 
 import boostlist
@@ -62,6 +64,36 @@ def test_inner_functions_make_no_arrays_and_return_none(function):
     """They count no references, so that an array of theirs would be gone while it is in use."""
     with pytest.raises(NumbaError):
         call(function.dispatcher, np.ones(4))
+
+
+@compiled
+def of_nothing(x):
+    return x.nothing
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_garbage_is_not_collected_while_a_function_is_compiled(collecting):
+    """One that fails: it is never in the cache."""
+    seen = []
+
+    class Listener(event.Listener):
+        def on_start(self, event):
+            seen.append(gc.isenabled())
+
+        def on_end(self, event):
+            pass
+
+    listener, before = Listener(), gc.isenabled()
+    event.register("numba:compile", listener)
+    try:
+        (gc.enable if collecting else gc.disable)()
+        with pytest.raises(NumbaError):
+            of_nothing(np.ones(3))
+        assert gc.isenabled() == collecting
+    finally:
+        event.unregister("numba:compile", listener)
+        (gc.enable if before else gc.disable)()
+    assert seen == [False]
 
 
 @pytest.fixture(autouse=True)

@@ -266,6 +266,24 @@ def test_lists_go_together_that_take_sums_and_loops(loss, grades):
     assert not np.allclose(near, far)
 
 
+@pytest.mark.parametrize("loss", [SmoothNDCG(), SmoothNDCG(k=10)], ids=repr)
+def test_lists_go_together_that_take_groups_and_pairs(loss, monkeypatch):
+    """Documents of positive gain are compared one by one or by groups, in lists side by side as in each alone."""
+    grouped, by_groups = [], long_positions._grouped_differences
+    monkeypatch.setattr(
+        long_positions, "_grouped_differences", lambda *args: grouped.append(len(args[0].rows)) or by_groups(*args)
+    )
+    rng = np.random.default_rng(10)
+    sizes = [900, 2600, 800, 3000]
+    labels, scores = rng.integers(0, 4, sum(sizes)).astype(float), rng.normal(size=sum(sizes))
+    together = loss.bind(Queries.from_sizes(labels, sizes)).gradient_hessian(scores)
+    cuts = np.cumsum(sizes)[:-1]
+    for n, y, f, *expected in zip(sizes, *(np.split(x, cuts) for x in (labels, scores, *together)), strict=True):
+        alone = loss.bind(Queries.from_sizes(y, [n]))
+        np.testing.assert_array_equal(alone.gradient_hessian(f), expected)
+    assert grouped == [2, 1, 1]
+
+
 @pytest.mark.parametrize("loss", [PairwiseLogistic(), WUB()], ids=repr)
 def test_a_list_of_100_000_documents(loss):
     """The sums of a sample of documents, one by one."""
