@@ -26,6 +26,7 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from numba import njit
+from numba.core.compiler_lock import global_compiler_lock
 
 from boostlist._typing import IntArray
 from boostlist.checks import check_whole
@@ -96,13 +97,14 @@ def _compile_without_pauses(dispatcher: Any) -> None:
     compile_for = dispatcher.compile
 
     def compile_at_a_stretch(signature: Any) -> Any:
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            return compile_for(signature)
-        finally:
-            if collecting:
-                gc.enable()
+        with global_compiler_lock:  # which numba takes anyway, so that one thread at a time switches off and on
+            collecting = gc.isenabled()
+            gc.disable()
+            try:
+                return compile_for(signature)
+            finally:
+                if collecting:
+                    gc.enable()
 
     dispatcher.compile = compile_at_a_stretch
 

@@ -12,7 +12,7 @@ import numpy as np
 from boostlist.arrays import Room, frozen
 from boostlist.checks import concerning
 from boostlist.losses.base import BoundLoss, Curvature, Loss, Traits
-from boostlist.losses.difference_sums import double_loop_time, extremes
+from boostlist.losses.difference_sums import WIDE, double_loop_time, extremes
 from boostlist.losses.long_lists import Part
 from boostlist.parallel import get_threads, over_queries
 from boostlist.queries import check_queries
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Lists(NamedTuple):
     """The queries that a loop is to handle, each q in `query`: its rows are ``start[q]:start[q + 1]``.
 
-    The longest of them has `longest` documents, and no more grades.
+    None has more than `longest` documents, so none has more grades.
     """
 
     query: IntArray
@@ -97,8 +97,9 @@ _SHORT = 100
 # Boxes between the lowest and the highest score of a list up to which all are taken to hold documents.
 _NO_GAPS = 16
 
-# Documents of a part, about: many share the calls of its loops, and what these work in stays in cache.
-_TOGETHER = 49_152
+# Documents of a part, about: many share the calls of its loops, and what these work in stays in cache. There are at
+# least so many parts, for threads, unless these would be small.
+_TOGETHER, _PARTS, _SMALL = 49_152, 8, 16_384
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,16 +200,19 @@ class _BoundLoops(BoundLoss):
         return np.asarray(double_loop_time(tables.pair[query], n) >= tables.time(query, n, boxes))
 
     def _lists(self, query: IntArray) -> Lists:
-        longest = int(self.queries.sizes[query].max(initial=0))
-        return Lists(frozen(query), self.queries.start, self.queries.weight, longest)
+        start = self.queries.start
+        longest = int((start[query + 1] - start[query]).max(initial=0))
+        return Lists(frozen(query), start, self.queries.weight, longest)
 
     def _part(self, query: IntArray, *, sure: bool) -> Part:
         return Part.of(self._lists(query), self.queries.levels, sure)
 
     def _cut(self, query: IntArray, *, sure: bool) -> Iterator[Part]:
-        """Yield parts of some queries."""
-        apart = np.diff(self._rows(query)[:-1] // _TOGETHER) > 0
-        cuts = np.flatnonzero(apart | (self.queries.sizes[query[1:]] >= _TOGETHER)) + 1
+        """Yield parts of some queries; a wide list is one of its own."""
+        rows = self._rows(query)
+        wide = np.diff(rows) >= WIDE
+        apart = np.diff(rows[:-1] // min(_TOGETHER, max(_SMALL, rows[-1] // _PARTS))) > 0
+        cuts = np.flatnonzero(apart | wide[1:] | wide[:-1]) + 1
         return (self._part(each, sure=sure) for each in np.split(query, cuts) if each.size)
 
     def _tried(self, part: Part, f: FloatArray) -> Part | None:

@@ -75,10 +75,9 @@ class Sweep(NamedTuple):
 
 
 @inlined
-def _sweep(lists, tables):  # type: ignore[no-untyped-def]
-    """Return room for the longest of the queries."""
-    n, grades = lists.longest, lists.longest
-    return Sweep(np.empty(n), np.empty(n), np.empty(grades), np.empty(grades))
+def _sweep(most):  # type: ignore[no-untyped-def]
+    """Return room for so many documents."""
+    return Sweep(np.empty(most), np.empty(most), np.empty(most), np.empty(most))
 
 
 @inlined
@@ -94,13 +93,13 @@ def _lower_sum(graded, c, beta, g, first, E, F):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _forward(q, lists, f, tables, sweep):  # type: ignore[no-untyped-def]
+def _forward(q, f, tables, sweep):  # type: ignore[no-untyped-def]
     """Fill the sweep for query q; return its levels first:last, and where its documents begin."""
     graded, c, beta, order, document = tables.graded, tables.c, tables.beta, tables.levels.order, tables.levels.document
-    first, last, start = tables.levels.start[q], tables.levels.start[q + 1], lists.start[q]
+    first, last = tables.levels.start[q], tables.levels.start[q + 1]
     p, r, m, T = sweep
     begin, n = document[first], document[last] - document[first]
-    lowest, highest = gather_scores(f, 1.0, start, order, begin, n, r)
+    lowest, highest = gather_scores(f, 1.0, order, begin, n, r)
     near = highest - lowest < NEAR
     if near:
         for i in range(n):
@@ -140,12 +139,12 @@ def _forward(q, lists, f, tables, sweep):  # type: ignore[no-untyped-def]
 def _cs_listmle(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     graded, levels, c, beta = tables.graded, tables.levels, tables.c, tables.beta
     order, document = levels.order, levels.document
-    sweep = _sweep(lists, tables)
+    sweep = _sweep(lists.longest)
     p, r, m, T = sweep
     for query in lists.query:
         rows = slice(lists.start[query], lists.start[query + 1])
         fq, gradient, diag = f[rows], out.gradient[rows], out.diag[rows]
-        first, last, begin = _forward(query, lists, f, tables, sweep)
+        first, last, begin = _forward(query, f, tables, sweep)
         scale = lists.weight[query] * tables.kappa[query]
         # Moments over higher grades, relative to m_<=: of r in R, V; of r^2 / beta in S, P, Q (degrees 0, 1, 2).
         R = V = S = P = Q = loss = 0.0
@@ -199,13 +198,13 @@ def _cs_listmle(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
 def _cs_listmle_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
     graded, levels, c, beta = tables.graded, tables.levels, tables.c, tables.beta
     order, document = levels.order, levels.document
-    sweep = _sweep(lists, tables)
+    sweep = _sweep(lists.longest)
     p, r, m, T = sweep
     vbar = np.empty_like(p)
     for query in lists.query:
         rows = slice(lists.start[query], lists.start[query + 1])
         vq, out_q = v[rows], out[rows]
-        first, last, begin = _forward(query, lists, f, tables, sweep)
+        first, last, begin = _forward(query, f, tables, sweep)
         scale = lists.weight[query] * tables.kappa[query]
         E = F = 0.0
         top = m[0]
@@ -284,11 +283,11 @@ def _lower_means(first, last, tables, sweep, X, scale, A, B):  # type: ignore[no
 def _cs_listmle_stages(lists, f, stages, tables):  # type: ignore[no-untyped-def]
     graded, levels, c, beta = tables.graded, tables.levels, tables.c, tables.beta
     order, document = levels.order, levels.document
-    sweep = _sweep(lists, tables)
+    sweep = _sweep(lists.longest)
     p, r, m, T = sweep
     for query in lists.query:
         X, S, A, B = stage_rows(query, lists, stages)
-        first, last, begin = _forward(query, lists, f, tables, sweep)
+        first, last, begin = _forward(query, f, tables, sweep)
         scale = lists.weight[query] * tables.kappa[query]
         _lower_means(first, last, tables, sweep, X, scale, A, B)
         R = V = 0.0

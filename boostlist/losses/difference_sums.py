@@ -57,16 +57,19 @@ VALUES, SLOPES, CURVATURES = range(3)
 # Indices that are made unsigned, as signed ones are tested for counting from the end: half the time.
 _0, _1, _2, _3, _4 = (np.uint64(k) for k in range(5))
 
-# Documents of a list from which on each thread takes a share of them.
-_WIDE = 1 << 15
+WIDE = 1 << 15
+"""Documents of a list from which on each thread takes a share of them."""
+
 # Documents of such a list whose moments are summed by themselves, on whatever thread; more boxes are too many for that.
 _BLOCK, _FEW_BOXES = 1 << 13, 1 << 12
 # More boxes than this are not laid out: an array of this length is gone through for every list.
 _MAX_BOXES = 1 << 20
 # Times in ns, about: of a list, a document, and a translation from box to box.
 _LIST, _DOCUMENT, _TRANSLATION = 1_500, 14, 11
-# How much longer a pair takes in the double loop where each has an exponential of its own; in pairs, what a row takes.
-_FAR_PAIR, _ROW = 2, 200
+# How much longer a pair takes in a double loop where each has an exponential of its own.
+_FAR_PAIR = 2
+# What a row of a double loop takes beyond its pairs, in pairs.
+_ROW = 200
 
 
 class Profile(NamedTuple):
@@ -173,7 +176,7 @@ class Layout(NamedTuple):
     one: FloatArray
 
     def lists(self, chosen: NDArray[np.bool_]) -> Layout:
-        """Return the layout of some lists alone, one after the other; here, too, all lists are so."""
+        """Return the layout of some lists alone; these, as all lists here, stand one after the other."""
         kept, sizes = self.only(chosen), self.rows[:, 1] - self.rows[:, 0]
         ends = np.cumsum(sizes[chosen])
         rows = np.stack((ends - sizes[chosen], ends), axis=1)
@@ -183,14 +186,14 @@ class Layout(NamedTuple):
     def is_shared(self, ranges: IntArray) -> bool:
         """Tell whether there is one list, in few boxes, with so many documents in ranges that all threads take part."""
         few = len(ranges) == 1 and 0 < self.boxes[0] <= _FEW_BOXES
-        return few and int(np.sum(ranges[..., 1] - ranges[..., 0])) >= _WIDE
+        return few and int(np.sum(ranges[..., 1] - ranges[..., 0])) >= WIDE
 
     def some(self, rows: IntArray, which: IntArray) -> Layout:
         """Return the layout of some documents in the same boxes: those of list r are ``which[slice(*rows[r])]``."""
         return self._replace(rows=rows, box=self.box[which], t=self.t[which], one=self.one[: which.size])
 
     def within(self, reach: int) -> IntArray:
-        """Return for each box which of its list are no further away: from where and up to where."""
+        """Return for each box which of its list are no more than `reach` boxes away: from where and up to where."""
         ends = np.stack((self.begin, self.begin + self.boxes), axis=1)
         if self.number.max(initial=0) <= reach:
             return np.repeat(ends, self.boxes, axis=0)
@@ -209,7 +212,7 @@ class Layout(NamedTuple):
 
 def is_wide(rows: IntArray) -> bool:
     """Tell whether there is one list, and so long that its sums are made on all threads."""
-    return len(rows) == 1 and rows[0, 1] - rows[0, 0] >= _WIDE
+    return len(rows) == 1 and rows[0, 1] - rows[0, 0] >= WIDE
 
 
 def extremes(rows: IntArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -231,8 +234,8 @@ def lay_out_lists(
     with np.errstate(over="ignore", invalid="ignore"):
         slots = (high - low) / width
         pair = np.where(high - low > FAR, _FAR_PAIR * pair, pair)
-    # To go through so many slots takes about so many ns.
     double = double_loop_time(pair, n)
+    # To go through so many slots takes about so many ns.
     slots = np.where(slots < np.minimum(_MAX_BOXES, _LIST + double), slots + 1, 0).astype(np.int64)
     slot, boxes = np.zeros(slots.max(), np.int64), np.zeros(len(rows), np.int64)
     box, t, number = np.empty(x.size, np.int64), np.empty(x.size), np.empty(x.size, np.int64)
@@ -391,13 +394,13 @@ def moments(layout: Layout, w: FloatArray, ranges: IntArray, profile: Profile) -
 
 
 def coefficients(
-    layout: Layout, sets: FloatArray, wanted: NDArray[np.bool_], profile: Profile, functions: slice
+    layout: Layout, near: IntArray, sets: FloatArray, wanted: NDArray[np.bool_], profile: Profile, functions: slice
 ) -> FloatArray:
     """Return by k, function and box the polynomials that are the sums over the k-th moments.
 
-    Boxes that are not wanted[k] have anything.
+    Boxes that are not wanted[k] have anything; `near` is ``layout.within(profile.reach)``.
     """
-    near, matrix = layout.within(profile.reach), profile.matrix[functions]
+    matrix = profile.matrix[functions]
     found = np.empty((len(wanted), len(matrix), *sets.shape[1:]))
     translate(near, layout.number, wanted, sets, matrix, found)
     if layout.number.max(initial=0) > profile.reach:
@@ -433,7 +436,8 @@ def add_sums(
 
     Those boxes must be wanted[k] that have documents in the range.
     """
-    found = coefficients(layout, sets, wanted, profile, slice(first, first + out.shape[1]))
+    near, functions = layout.within(profile.reach), slice(first, first + out.shape[1])
+    found = coefficients(layout, near, sets, wanted, profile, functions)
     add_polynomials(layout, found, layout.one, ranges, out)
 
 
@@ -452,7 +456,7 @@ def list_sums(sources: Layout, w: FloatArray, targets: Layout, profile: Profile,
 
 
 def double_loop_time(pair: Any, n: IntArray) -> FloatArray:
-    """Return what a double loop takes over n^2 pairs of `pair` ns each, in ns."""
+    """Return what a double loop takes over n rows and n^2 pairs of `pair` ns each, in ns."""
     return np.asarray(pair * n * (n + _ROW))
 
 

@@ -91,7 +91,7 @@ def _absorb(m, alpha, beta, own):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _between(box, t, within, number, w, V, ends, functions, below, above):  # type: ignore[no-untyped-def]
+def _between(box, t, near, number, w, V, ends, functions, below, above):  # type: ignore[no-untyped-def]
     """Add the sums over pairs of documents in different bunches, which end at `ends`; A and B are by document.
 
     Of the four moments the bits of the number say whether alpha + |A - A_j| and beta + |B - B_j| are part of them.
@@ -110,27 +110,27 @@ def _between(box, t, within, number, w, V, ends, functions, below, above):  # ty
             k = bunches - 1 - step if down else step
             lo, hi = ends[k], ends[k + 1]
             span[0, 0, 0], span[0, 0, 1] = lo, hi
-            near, far = (hi - 1, lo) if down else (lo, hi - 1)
-            varied = (0 if A[near] == A[far] else 1) | (0 if B[near] == B[far] else 2)
+            entry, far = (hi - 1, lo) if down else (lo, hi - 1)
+            varied = (0 if A[entry] == A[far] else 1) | (0 if B[entry] == B[far] else 2)
             if step > 0:
-                _step(m, abs(A[near] - A[passed]), abs(B[near] - B[passed]))
+                _step(m, abs(A[entry] - A[passed]), abs(B[entry] - B[passed]))
                 wanted[:] = False
                 for i in range(lo, hi):
                     wanted[0, box[i]] = True
                 for charge in range(4):
                     if varied | charge == 3:
                         sums = m[charge : charge + 1]
-                        translate(within, number, wanted, sums, matrix, coefficients)
-                        add_tails(whole[:1], whole[1:], within, number, sums, half, tail, coefficients)
+                        translate(near, number, wanted, sums, matrix, coefficients)
+                        add_tails(whole[:1], whole[1:], near, number, sums, half, tail, coefficients)
                         for i in range(lo, hi if charge < 3 else lo):
-                            dA, dB = abs(A[i] - A[near]), abs(B[i] - B[near])
+                            dA, dB = abs(A[i] - A[entry]), abs(B[i] - B[entry])
                             factor[i] = (1.0 if charge & 1 else dA) * (1.0 if charge & 2 else dB)
                         evaluate(box, t, coefficients, factor if charge < 3 else one, span, out)
             passed = far
             if step == bunches - 1:
                 break
             if varied:
-                _step(m, abs(A[far] - A[near]), abs(B[far] - B[near]))
+                _step(m, abs(A[far] - A[entry]), abs(B[far] - B[entry]))
                 for charge in range(4):
                     for i in range(lo, hi):
                         a, b = alpha + abs(A[i] - A[far]), beta + abs(B[i] - B[far])

@@ -154,8 +154,9 @@ def soft_err(part: Part, f: FloatArray, need: int, out: Outputs, tables: LongERR
     R = part.by_document(tables.tables.R)
     # Sums over all: E', E'', then E'' with t; over the nodes: F and Y, then Y(-u) with T. Less each document itself.
     soft, stops = np.zeros((2, n, 2))
+    near = layout.within(tables.stop.reach)
     list_sums(layout, layout.one, layout, tables.soft, SLOPES, soft)
-    _stops(part, layout, gained, tables, stops)
+    _stops(part, layout, near, gained, tables, stops)
     F0, Y0 = np.log1p(-0.5 * R), 0.25 * R / (1 - 0.5 * R)
     h = 0.5 * (np.repeat(whole[:, 1] - whole[:, 0], whole[:, 1] - whole[:, 0]) + 1 - soft[:, 0])
     T = R * np.exp(stops[:, 0] - F0) / h
@@ -163,7 +164,7 @@ def soft_err(part: Part, f: FloatArray, need: int, out: Outputs, tables: LongERR
     own = t_h * 0.5 * (soft[:, 1] - 0.5) + T * (stops[:, 1] - Y0)
     others, stopped = np.zeros((n, 1)), np.zeros((n, 1))
     list_sums(layout, t_h, layout, tables.soft, CURVATURES, others)
-    _stopped(part, layout, gained, tables, T, stopped)
+    _stopped(part, layout, near, gained, tables, T, stopped)
     other = 0.5 * (others[:, 0] - 0.5 * t_h) + stopped[:, 0] - T * Y0
     factor = lists.weight / tau
     part.write(other - own, factor, done, out.gradient)
@@ -177,7 +178,7 @@ def _ranges(part: Part, tables: LongERR) -> IntArray:
     return np.ascontiguousarray(part.rows[:, :1, None] + tables.alike[:, part.lists.query].transpose(1, 0, 2))
 
 
-def _stops(part: Part, layout: Layout, gained: IntArray, tables: LongERR, out: FloatArray) -> None:
+def _stops(part: Part, layout: Layout, near: IntArray, gained: IntArray, tables: LongERR, out: FloatArray) -> None:
     """Add sum_j F_j(x_i - x_j) and sum_j Y_j(x_i - x_j)."""
     all_boxes = np.ones((1, layout.number.size), np.bool_)
     if tables.L is None:
@@ -187,17 +188,20 @@ def _stops(part: Part, layout: Layout, gained: IntArray, tables: LongERR, out: F
         counts = (part.by_document(each) for each in tables.L)
         sets = (moments(layout, count, gained[:, None], tables.stop).of for count in counts)
     polynomials = (
-        coefficients(layout, own, all_boxes, tables.stop, slice(3 * q, 3 * q + 2)) for q, own in enumerate(sets)
+        coefficients(layout, near, own, all_boxes, tables.stop, slice(3 * q, 3 * q + 2)) for q, own in enumerate(sets)
     )
     add_polynomials(layout, reduce(np.add, polynomials), layout.one, gained[:, None], out)
 
 
-def _stopped(part: Part, layout: Layout, gained: IntArray, tables: LongERR, T: FloatArray, out: FloatArray) -> None:
+def _stopped(
+    part: Part, layout: Layout, near: IntArray, gained: IntArray, tables: LongERR, T: FloatArray, out: FloatArray
+) -> None:
     """Add sum_j T_j Y_i(-(x_i - x_j))."""
     all_boxes = np.ones((1, layout.number.size), np.bool_)
     whole = moments(layout, T, gained[:, None], tables.stop).of
     polynomials = [
-        coefficients(layout, whole, all_boxes, tables.stop, slice(3 * q + 2, 3 * q + 3)) for q in range(tables.nodes)
+        coefficients(layout, near, whole, all_boxes, tables.stop, slice(3 * q + 2, 3 * q + 3))
+        for q in range(tables.nodes)
     ]
     if tables.L is None:
         add_polynomials(layout, np.concatenate(polynomials), layout.one, _ranges(part, tables), out)

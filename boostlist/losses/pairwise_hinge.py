@@ -226,10 +226,9 @@ def _violations_within(documents, grade, z, space, sums):  # type: ignore[no-unt
 
 
 @inlined
-def _space(lists, levels):  # type: ignore[no-untyped-def]
-    """Return space that is large enough for each of the queries."""
-    size = lists.longest
-    edge = np.empty(lists.longest + 1, np.int64)
+def _space(size):  # type: ignore[no-untyped-def]
+    """Return space that is large enough for so many documents."""
+    edge = np.empty(size + 1, np.int64)
     key, a, b = np.empty(size + 1), np.empty(size + 1), np.empty(size + 1)
     first, last = np.empty(size + 1, np.int64), np.empty(size + 1, np.int64)
     document, grade = np.empty(size, np.int32), np.empty(size, np.int32)
@@ -302,9 +301,8 @@ def hinge(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     most = lists.longest
     x, L, U, total = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     sums = Sums(L, U, total)
-    grades = lists.longest
-    X, below = np.empty(grades), np.empty(grades)
-    space = _space(lists, levels)
+    X, below = np.empty(most), np.empty(most)
+    space = _space(most)
     for q in lists.query:
         rows = slice(lists.start[q], lists.start[q + 1])
         gradient, diag, order = out.gradient[rows], out.diag[rows], levels.order[rows]
@@ -345,7 +343,7 @@ def squared_hinge(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     most = lists.longest
     x, L, U, total = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     sums = Sums(L, U, total)
-    space = _space(lists, levels)
+    space = _space(most)
     for q in lists.query:
         rows, kappa, lam1 = slice(lists.start[q], lists.start[q + 1]), tables.kappa[q], tables.lam1[q]
         gradient, diag, order = out.gradient[rows], out.diag[rows], levels.order[rows]
@@ -377,7 +375,7 @@ def squared_hinge_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-de
     x, z = np.empty(most), np.empty(most)
     L, U, total = np.empty(most), np.empty(most), np.empty(most)
     sums = Sums(L, U, total)
-    space = _space(lists, levels)
+    space = _space(most)
     for q in lists.query:
         rows, kappa, lam1 = slice(lists.start[q], lists.start[q + 1]), tables.kappa[q], tables.lam1[q]
         out_q, order = out[rows], levels.order[rows]

@@ -72,9 +72,9 @@ def quadratic(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and diagonal of the quadratic loss."""
     kappa, V, levels = tables
     order, document = levels.order, levels.document
-    u, grades = np.empty(lists.longest), lists.longest
-    s, lead, X = np.empty(grades), np.empty(grades), np.empty(grades)
-    below, above = np.empty(grades), np.empty(grades)
+    most = lists.longest
+    u, s, lead, X = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    below, above = np.empty(most), np.empty(most)
     for q in lists.query:
         rows = slice(lists.start[q], lists.start[q + 1])
         fq, gradient, diag = f[rows], out.gradient[rows], out.diag[rows]
@@ -105,9 +105,8 @@ def quadratic_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
     """Hessian-vector product of the quadratic loss."""
     kappa, V, levels = tables
     order, document = levels.order, levels.document
-    grades = lists.longest
-    s, lead, X = np.empty(grades), np.empty(grades), np.empty(grades)
-    below, above = np.empty(grades), np.empty(grades)
+    most = lists.longest
+    s, lead, X, below, above = np.empty(most), np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     for q in lists.query:
         rows = slice(lists.start[q], lists.start[q + 1])
         vq, out_q = v[rows], out[rows]
@@ -151,10 +150,9 @@ def exponential(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and diagonal of the exponential loss."""
     kappa, V, levels = tables
     order, document = levels.order, levels.document
-    E = np.empty(lists.longest)
-    one = np.ones_like(E)
-    grades = lists.longest
-    up, down, below, above = np.empty(grades), np.empty(grades), np.empty(grades), np.empty(grades)
+    most = lists.longest
+    E, one = np.empty(most), np.ones(most)
+    up, down, below, above = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     for q in lists.query:
         rows = slice(lists.start[q], lists.start[q + 1])
         gradient, diag = out.gradient[rows], out.diag[rows]
@@ -181,9 +179,8 @@ def exponential_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
     order, document = levels.order, levels.document
     most = lists.longest
     E, one, x = np.ones(most), np.ones(most), np.ones(most)
-    grades = lists.longest
-    up, down, below, above = np.empty(grades), np.empty(grades), np.empty(grades), np.empty(grades)
-    below_v, above_v = np.empty(grades), np.empty(grades)
+    up, down, below, above = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    below_v, above_v = np.empty(most), np.empty(most)
     for q in lists.query:
         rows = slice(lists.start[q], lists.start[q + 1])
         vq, out_q = v[rows], out[rows]

@@ -70,20 +70,19 @@ class Sweep(NamedTuple):
 
 
 @compiled
-def _sweep(lists, tables):  # type: ignore[no-untyped-def]
-    """Return room for the longest of the queries."""
-    n, grades = lists.longest, lists.longest
-    return Sweep(np.empty(n), np.empty(grades), np.empty(grades), np.empty(grades))
+def _sweep(most):  # type: ignore[no-untyped-def]
+    """Return room for so many documents."""
+    return Sweep(np.empty(most), np.empty(most), np.empty(most), np.empty(most))
 
 
 @inner
-def _forward(q, lists, f, tables, sweep):  # type: ignore[no-untyped-def]
+def _forward(q, f, tables, sweep):  # type: ignore[no-untyped-def]
     """Fill the sweep for query q; return its levels first:last, and where its documents begin."""
     sign, order, document = tables.sign, tables.levels.order, tables.levels.document
-    first, last, start = tables.levels.start[q], tables.levels.start[q + 1], lists.start[q]
+    first, last = tables.levels.start[q], tables.levels.start[q + 1]
     p, m, own, lower = sweep
     begin, n = document[first], document[last] - document[first]
-    lowest, highest = gather_scores(f, sign, start, order, begin, n, p)
+    lowest, highest = gather_scores(f, sign, order, begin, n, p)
     near = highest - lowest < NEAR
     if near:
         for i in range(n):
@@ -147,12 +146,12 @@ def plackett_luce(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Write value, gradient and diagonal."""
     sign, efron, levels, W = tables
     order, document = levels.order, levels.document
-    sweep = _sweep(lists, tables)
+    sweep = _sweep(lists.longest)
     p, m, own, lower = sweep
     for q in lists.query:
         rows, weight = slice(lists.start[q], lists.start[q + 1]), lists.weight[q]
         fq, gradient, diag = f[rows], out.gradient[rows], out.diag[rows]
-        first, last, begin = _forward(q, lists, f, tables, sweep)
+        first, last, begin = _forward(q, f, tables, sweep)
         c = e = loss = 0.0
         top = m[last - first - 1]
         for g in range(last - 1, first - 1, -1):
@@ -194,13 +193,13 @@ def plackett_luce_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-de
     """Write H v."""
     _, efron, levels, W = tables
     order, document = levels.order, levels.document
-    sweep = _sweep(lists, tables)
+    sweep = _sweep(lists.longest)
     p, m, own, lower = sweep
     V, V_lower = np.empty_like(m), np.empty_like(m)
     for q in lists.query:
         rows, weight = slice(lists.start[q], lists.start[q + 1]), lists.weight[q]
         vq, out_q = v[rows], out[rows]
-        first, last, begin = _forward(q, lists, f, tables, sweep)
+        first, last, begin = _forward(q, f, tables, sweep)
         pv, top = 0.0, m[0]
         for g in range(first, last):
             if m[g - first] > top:
@@ -237,14 +236,14 @@ def plackett_luce_stages(lists, f, stages, tables):  # type: ignore[no-untyped-d
     """Write S, A and B of X'HX."""
     _, efron, levels, W = tables
     order, document = levels.order, levels.document
-    sweep = _sweep(lists, tables)
+    sweep = _sweep(lists.longest)
     p, m, own, lower = sweep
     columns = stages.X.shape[1]
     x, x_lower = np.empty(columns), np.empty(columns)
     for q in lists.query:
         weight = lists.weight[q]
         X, S, A, B = stage_rows(q, lists, stages)
-        first, last, begin = _forward(q, lists, f, tables, sweep)
+        first, last, begin = _forward(q, f, tables, sweep)
         x_lower[:] = 0.0
         top = m[0]
         for g in range(first, last):

@@ -13,7 +13,7 @@ NEAR = 150.0
 @inner
 def gather(values, order, begin, n, out):  # type: ignore[no-untyped-def]
     """Fill out with the values of a query of n documents, which begin at `begin`, in its order."""
-    first = np.uint64(begin)  # signed indices are tested for counting from the end
+    first = np.uint64(begin)  # the test of signed indices for counting from the end is spared where it can be
     for i in range(np.uint64(n)):
         out[i] = values[begin + order[first + i]]
 
@@ -27,11 +27,11 @@ def scatter(factor, values, order, begin, n, out):  # type: ignore[no-untyped-de
 
 
 @inner
-def gather_scores(f, sign, start, order, begin, n, out):  # type: ignore[no-untyped-def]
-    """Fill out with sign * f of a query of n documents, which begin at `start`, in its order; return the extremes."""
+def gather_scores(f, sign, order, begin, n, out):  # type: ignore[no-untyped-def]
+    """Fill out with sign * f of a query of n documents, which begin at `begin`, in its order; return the extremes."""
     low, high = np.inf, -np.inf
     for i in range(n):
-        x = sign * f[start + order[begin + i]]
+        x = sign * f[begin + order[begin + i]]
         out[i] = x
         low = min(low, x)
         high = max(high, x)

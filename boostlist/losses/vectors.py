@@ -44,9 +44,15 @@ def _place(context: Any, builder: Any, array_type: Any, array: Any, index: Any) 
     return builder.bitcast(place, _DOUBLES.as_pointer())
 
 
+def _holds_fours(array: Any) -> bool:
+    return isinstance(array, types.Array) and (array.ndim, array.dtype, array.layout) == (1, types.float64, "C")
+
+
 @intrinsic  # type: ignore[untyped-decorator]
 def load(typing_context: Any, array: Any, index: Any) -> Any:
-    """Return array[index : index + 4]; the index is not negative."""
+    """Return array[index : index + 4] of contiguous doubles; the index is not negative."""
+    if not _holds_fours(array):
+        return None
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load(_place(context, builder, signature.args[0], *arguments), align=8)
@@ -56,7 +62,9 @@ def load(typing_context: Any, array: Any, index: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def store(typing_context: Any, four: Any, array: Any, index: Any) -> Any:
-    """Put four into array[index : index + 4]."""
+    """Put four into array[index : index + 4], as `load` takes it."""
+    if not _holds_fours(array):
+        return None
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         four, *place = arguments

@@ -25,7 +25,7 @@ def no_time(n, boxes):
 def shares(request, monkeypatch):
     """Run a test with lists that are gone through as a whole, and again with lists cut into shares for all threads."""
     if request.param == "lists in shares":
-        monkeypatch.setattr(difference_sums, "_WIDE", 60)
+        monkeypatch.setattr(difference_sums, "WIDE", 60)
         monkeypatch.setattr(difference_sums, "_BLOCK", 50)
         monkeypatch.setattr(parallel, "_threads", 3)
 
@@ -182,14 +182,27 @@ def test_wub(weights, n):
     check(loss, y, f, value, gradient, gamma**2 * W * 3 * (3 + np.cosh(d)) / whole**2)
 
 
+@pytest.fixture
+def by_groups(monkeypatch):
+    """Record how many lists each call took whose documents were compared by groups."""
+    lists, grouped_differences = [], long_positions._grouped_differences
+
+    def recorded(layout, *args):
+        lists.append(len(layout.rows))
+        return grouped_differences(layout, *args)
+
+    monkeypatch.setattr(long_positions, "_grouped_differences", recorded)
+    return lists
+
+
 @pytest.mark.usefixtures("shares")
 @pytest.mark.parametrize("loss", [SmoothNDCG(tau=0.5), SmoothNDCG(k=20), SmoothMRR()], ids=repr)
 @pytest.mark.parametrize("grouped", [False, True])
-def test_soft_positions(loss, grouped, monkeypatch):
+def test_soft_positions(loss, grouped, by_groups, monkeypatch):
     monkeypatch.setattr(long_positions, "_PAIR", ALWAYS if grouped else 0.0)
     rng = np.random.default_rng(6)
     n, tau = 2500, loss.tau
-    y, f = rng.choice(4, n, p=[0.6, 0.25, 0.1, 0.05]).astype(float), 1.5 * rng.normal(size=n)
+    y, f = rng.choice(4, n, p=[0.5, 0.2, 0.1, 0.2]).astype(float), 1.5 * rng.normal(size=n)
     s = 0.5 + 0.5 * np.tanh((f - f[:, None]) / (2 * tau))
     h, w = 0.5 + s.sum(1), s * (1 - s)
     np.fill_diagonal(w, 0)
@@ -219,6 +232,7 @@ def test_soft_positions(loss, grouped, monkeypatch):
     assert (diag > exact * (1 - 1e-5)).all()
     assert (diag < 1.2 * exact + 1e-6 * exact.max()).all()
     assert diag.sum() < 1.03 * exact.sum()
+    assert set(by_groups) == ({1} if grouped else set())
 
 
 @pytest.mark.usefixtures("shares")
@@ -266,13 +280,38 @@ def test_lists_go_together_that_take_sums_and_loops(loss, grades):
     assert not np.allclose(near, far)
 
 
+@pytest.mark.parametrize("loss", [PairwiseLogistic(), WUB(), SmoothNDCG(k=10), SmoothMRR(), SmoothERR()], ids=repr)
+@pytest.mark.parametrize(
+    ("sizes", "spread"), [([2100, 2000, 2200], 12.0), ([10_000, 40_000, 5_000], 1.0)], ids=["far", "one wide"]
+)
+def test_lists_side_by_side_are_what_each_is_alone(loss, sizes, spread):
+    """With boxes beyond reach, other numbers of grades in each list, and one list for all threads."""
+    rng = np.random.default_rng(11)
+    labels = np.concatenate([3 * rng.integers(0, g, n) / (g - 1) for g, n in zip((2, 4, 20), sizes, strict=True)])
+    f, v = spread * rng.normal(size=(2, sum(sizes)))
+    loss = loss.with_grades(np.unique(labels))
+
+    def outputs(bound, f, v):
+        product = [bound.hessp(f)(v)] if loss.traits.hessp else []
+        return bound.value_gradient(f)[0], np.array([*bound.gradient_hessian(f), *product])
+
+    value, together = outputs(loss.bind(Queries.from_sizes(labels, sizes)), f, v)
+    cuts = np.cumsum(sizes)[:-1]
+    alone = [
+        outputs(loss.bind(Queries.from_sizes(y, [len(y)])), *rows)
+        for y, *rows in zip(*(np.split(each, cuts) for each in (labels, f, v)), strict=True)
+    ]
+    expected = np.concatenate([each for _, each in alone], axis=1)
+    if isinstance(loss, SmoothERR):  # its nodes are made for the grades of all lists
+        np.testing.assert_allclose(together, expected, rtol=1e-9, atol=1e-12 * np.abs(expected).max())
+    else:
+        np.testing.assert_array_equal(together, expected)
+    assert value == pytest.approx(sum(each for each, _ in alone), rel=1e-11)
+
+
 @pytest.mark.parametrize("loss", [SmoothNDCG(), SmoothNDCG(k=10)], ids=repr)
-def test_lists_go_together_that_take_groups_and_pairs(loss, monkeypatch):
+def test_lists_go_together_that_take_groups_and_pairs(loss, by_groups):
     """Documents of positive gain are compared one by one or by groups, in lists side by side as in each alone."""
-    grouped, by_groups = [], long_positions._grouped_differences
-    monkeypatch.setattr(
-        long_positions, "_grouped_differences", lambda *args: grouped.append(len(args[0].rows)) or by_groups(*args)
-    )
     rng = np.random.default_rng(10)
     sizes = [900, 2600, 800, 3000]
     labels, scores = rng.integers(0, 4, sum(sizes)).astype(float), rng.normal(size=sum(sizes))
@@ -281,7 +320,7 @@ def test_lists_go_together_that_take_groups_and_pairs(loss, monkeypatch):
     for n, y, f, *expected in zip(sizes, *(np.split(x, cuts) for x in (labels, scores, *together)), strict=True):
         alone = loss.bind(Queries.from_sizes(y, [n]))
         np.testing.assert_array_equal(alone.gradient_hessian(f), expected)
-    assert grouped == [2, 1, 1]
+    assert by_groups == [2, 1, 1]
 
 
 @pytest.mark.parametrize("loss", [PairwiseLogistic(), WUB()], ids=repr)
@@ -307,10 +346,9 @@ def test_a_list_of_100_000_documents(loss):
 
 
 @pytest.mark.parametrize("loss", [PairwiseLogistic(), WUB(), SmoothNDCG(k=10), SmoothMRR(), SmoothERR()], ids=repr)
-@pytest.mark.parametrize("lists", [1, 3])
-def test_wide_lists_have_the_same_bits_on_any_number_of_threads(loss, lists):
+@pytest.mark.parametrize(("lists", "n"), [(1, 50_000), (3, 50_000), (60, 1_500)])  # enough with a gain
+def test_long_lists_have_the_same_bits_on_any_number_of_threads(loss, lists, n):
     rng = np.random.default_rng(6)
-    n = 50_000  # enough of them with a gain
     y, f = rng.integers(0, 4, lists * n).astype(float), rng.normal(size=lists * n)
     bound, found = loss.bind(Queries.from_sizes(y, [n] * lists)), []
     try:

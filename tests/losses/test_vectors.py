@@ -1,6 +1,8 @@
 """Four doubles as one value, against NumPy."""
 
 import numpy as np
+import pytest
+from numba.core.errors import NumbaError
 
 from boostlist.losses.vectors import dot, load, pack, plus, store, times
 from boostlist.parallel import compiled
@@ -32,3 +34,16 @@ def test_rows_of_a_matrix():
     matrix, out = np.arange(12.0).reshape(3, 4), np.zeros(4)
     second_row(matrix, out)
     np.testing.assert_array_equal(out, matrix[1])
+
+
+@compiled
+def first_four(array):
+    return dot(load(array, 0), load(array, 0))
+
+
+@pytest.mark.parametrize(
+    "array", [np.ones(4, np.float32), np.ones(4, np.int64), np.ones((4, 2))[:, 0], np.ones((2, 4)), np.ones(8)[::2]]
+)
+def test_what_is_not_contiguous_doubles_is_refused(array):
+    with pytest.raises(NumbaError, match="load"):
+        first_four(array)
