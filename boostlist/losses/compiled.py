@@ -188,10 +188,12 @@ class _BoundLoops(BoundLoss):
         self._idle_rows = np.flatnonzero(np.repeat(idle, queries.sizes))
         sizes = queries.sizes[active]
         self._long_loops = loss.long_loops(queries, self._tables) if sizes.max(initial=0) > _SHORT else None
-        self._parts: list[Part] = []
+        # Lists that take sums wherever their scores lie in reason, and lists that take them where scores lie close.
+        self._far = self._close = active[:0]
         if self._long_loops is not None:
-            sure, tried = (self._sums_are_cheaper(active, boxes) for boxes in (_NO_GAPS, 1))
-            self._parts = [*self._cut(active[sure], sure=True), *self._cut(active[tried & ~sure], sure=False)]
+            far, close = (self._sums_are_cheaper(active, boxes) for boxes in (_NO_GAPS, 1))
+            self._far, self._close = active[far], active[close & ~far]
+        self._far_parts, self._close_parts = list(self._cut(self._far)), list(self._cut(self._close))
 
     def _sums_are_cheaper(self, query: IntArray, boxes: Any) -> NDArray[np.bool_]:
         """Tell for which queries a double loop takes longer than sums do, if scores lie in so many boxes."""
@@ -204,30 +206,24 @@ class _BoundLoops(BoundLoss):
         longest = int((start[query + 1] - start[query]).max(initial=0))
         return Lists(frozen(query), start, self.queries.weight, longest)
 
-    def _part(self, query: IntArray, *, sure: bool) -> Part:
-        return Part.of(self._lists(query), self.queries.levels, sure)
-
-    def _cut(self, query: IntArray, *, sure: bool) -> Iterator[Part]:
+    def _cut(self, query: IntArray) -> Iterator[Part]:
         """Yield parts of some queries; a wide list is one of its own."""
         rows = self._rows(query)
         wide = np.diff(rows) >= WIDE
         apart = np.diff(rows[:-1] // min(_TOGETHER, max(_SMALL, rows[-1] // _PARTS))) > 0
         cuts = np.flatnonzero(apart | wide[1:] | wide[:-1]) + 1
-        return (self._part(each, sure=sure) for each in np.split(query, cuts) if each.size)
+        return (Part.of(self._lists(each), self.queries.levels) for each in np.split(query, cuts) if each.size)
 
-    def _tried(self, part: Part, f: FloatArray) -> Part | None:
-        """Leave out lists for which a double loop is cheaper, as far as the spread of their scores tells."""
-        if part.sure:
-            return part
-        assert self._long_loops is not None
-        query, start = part.lists.query, self.queries.start
+    def _parts(self, f: FloatArray) -> list[Part]:
+        """Return parts of the lists that take sums, as far as the spread of their scores tells."""
+        query, start = self._close, self.queries.start
+        if self._long_loops is None or not query.size:
+            return self._far_parts
         low, high = extremes(np.stack((start[query], start[query + 1]), axis=1), f)
         with np.errstate(over="ignore"):
             boxes = 1 + (high - low) * self._long_loops.tables.density[query]
-            tried = self._sums_are_cheaper(query, np.minimum(boxes, _NO_GAPS))
-        if tried.all():
-            return part
-        return self._part(query[tried], sure=False) if tried.any() else None
+            chosen = self._sums_are_cheaper(query, np.minimum(boxes, _NO_GAPS))
+        return [*self._far_parts, *(self._close_parts if chosen.all() else self._cut(query[chosen]))]
 
     def _rows(self, query: IntArray) -> IntArray:
         """Return where the rows of some queries would begin, were there no others."""
@@ -248,18 +244,15 @@ class _BoundLoops(BoundLoss):
 
             def run(parts: Sequence[Part]) -> None:
                 for part in parts:
-                    tried = self._tried(part, f)
-                    if tried is not None:
-                        long_loop(tried, f, *args, tables, done)
+                    long_loop(part, f, *args, tables, done)
 
-            wide = [part for part in self._parts if part.wide]
+            parts = self._parts(f)
+            wide = [part for part in parts if part.wide]
             if len(wide) < get_threads():  # else each of them has one thread
                 run(wide)
-                others = [part for part in self._parts if not part.wide]
-            else:
-                others = self._parts
-            if others:
-                over_queries(lambda lo, hi: run(others[lo:hi]), np.cumsum([0, *(part.size for part in others)]))
+                parts = [part for part in parts if not part.wide]
+            if parts:
+                over_queries(lambda lo, hi: run(parts[lo:hi]), np.cumsum([0, *(part.size for part in parts)]))
             query = query[~done[query]]
         if query.size:
             self._over(query, loop, f, *args, self._tables)

@@ -149,8 +149,6 @@ class Part(NamedTuple):
         Where each grade begins, and at the end the number of documents.
     order
         That of `Levels`, of all queries.
-    sure
-        Whether a double loop is dearer for each of the lists, wherever their scores lie in reason.
     """
 
     lists: Lists
@@ -159,17 +157,16 @@ class Part(NamedTuple):
     level: IntArray
     bounds: IntArray
     order: NDArray[np.int32]
-    sure: bool
 
     @classmethod
-    def of(cls, lists: Lists, levels: Levels, sure: bool) -> Part:
+    def of(cls, lists: Lists, levels: Levels) -> Part:
         """Lay out the queries that a loop is to handle."""
         query = lists.query
         rows, grades = (side_by_side(start[query], start[query + 1]) for start in (lists.start, levels.start))
         counts = grades[:, 1] - grades[:, 0]
         level = np.arange(grades[-1, 1]) + np.repeat(levels.start[query] - grades[:, 0], counts)
         bounds = levels.document[level] - np.repeat(lists.start[query] - rows[:, 0], counts)
-        return cls(lists, rows, grades, level, np.append(bounds, rows[-1, 1]), levels.order, sure)
+        return cls(lists, rows, grades, level, np.append(bounds, rows[-1, 1]), levels.order)
 
     @property
     def size(self) -> int:
