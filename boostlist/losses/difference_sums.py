@@ -57,7 +57,7 @@ VALUES, SLOPES, CURVATURES = range(3)
 # Indices that are made unsigned, as signed ones are tested for counting from the end: half the time.
 _0, _1, _2, _3, _4 = (np.uint64(k) for k in range(5))
 
-WIDE = 1 << 15
+WIDE = 1 << 16
 """Documents of a list from which on each thread takes a share of them."""
 
 # Documents of such a list whose moments are summed by themselves, on whatever thread; more boxes are too many for that.

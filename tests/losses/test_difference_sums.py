@@ -282,7 +282,7 @@ def test_lists_go_together_that_take_sums_and_loops(loss, grades):
 
 @pytest.mark.parametrize("loss", [PairwiseLogistic(), WUB(), SmoothNDCG(k=10), SmoothMRR(), SmoothERR()], ids=repr)
 @pytest.mark.parametrize(
-    ("sizes", "spread"), [([2100, 2000, 2200], 12.0), ([10_000, 40_000, 5_000], 1.0)], ids=["far", "one wide"]
+    ("sizes", "spread"), [([2100, 2000, 2200], 12.0), ([10_000, 70_000, 5_000], 1.0)], ids=["far", "one wide"]
 )
 def test_lists_side_by_side_are_what_each_is_alone(loss, sizes, spread):
     """With boxes beyond reach, other numbers of grades in each list, and one list for all threads."""
@@ -346,7 +346,7 @@ def test_a_list_of_100_000_documents(loss):
 
 
 @pytest.mark.parametrize("loss", [PairwiseLogistic(), WUB(), SmoothNDCG(k=10), SmoothMRR(), SmoothERR()], ids=repr)
-@pytest.mark.parametrize(("lists", "n"), [(1, 50_000), (3, 50_000), (60, 1_500)])  # enough with a gain
+@pytest.mark.parametrize(("lists", "n"), [(1, 100_000), (3, 100_000), (60, 1_500)])  # enough with a gain
 def test_long_lists_have_the_same_bits_on_any_number_of_threads(loss, lists, n):
     rng = np.random.default_rng(6)
     y, f = rng.integers(0, 4, lists * n).astype(float), rng.normal(size=lists * n)
