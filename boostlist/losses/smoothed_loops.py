@@ -8,7 +8,7 @@ import numpy as np
 
 from boostlist.losses.ratios import exponentials, ratios
 from boostlist.losses.shared_loops import gather, scatter, spread_by_grade
-from boostlist.parallel import compiled, inner, vectorized
+from boostlist.parallel import compiled, inlined, vectorized
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray
@@ -50,7 +50,7 @@ def _position_gradient_row(r, i, c, e, gradient, diag):  # type: ignore[no-untyp
     diag[i] += curvatures
 
 
-@inner
+@inlined
 def _discount(h, cut, power):  # type: ignore[no-untyped-def]
     """Return the discount 1 / log(1 + h) times its gate, minus its slope, and minus its bend where that is negative."""
     log = np.log1p(h)
@@ -122,10 +122,7 @@ def soft_positions(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
         gather(f, order, begin, n, x)
         for i in range(n):
             x[i] /= tau
-        for i in range(n):
-            h[i] = 1.0
-        for i in range(n):
-            S[i] = pull[i] = curvature[i] = 0.0
+            h[i], S[i], pull[i], curvature[i] = 1.0, 0.0, 0.0, 0.0
         near = exponentials(x, n, E)
         # Documents without a gain come first, and among themselves do not matter.
         lowest = levels.start[q]
