@@ -193,6 +193,7 @@ class _BoundLoops(BoundLoss):
         if self._long_loops is not None:
             far, close = (self._sums_are_cheaper(active, boxes) for boxes in (_NO_GAPS, 1))
             self._far, self._close = active[far], active[close & ~far]
+            self._density = self._long_loops.tables.density[self._close]
         self._far_parts, self._close_parts = list(self._cut(self._far)), list(self._cut(self._close))
 
     def _sums_are_cheaper(self, query: IntArray, boxes: Any) -> NDArray[np.bool_]:
@@ -217,11 +218,11 @@ class _BoundLoops(BoundLoss):
     def _parts(self, f: FloatArray) -> list[Part]:
         """Return parts of the lists that take sums, as far as the spread of their scores tells."""
         query, start = self._close, self.queries.start
-        if self._long_loops is None or not query.size:
+        if not query.size:
             return self._far_parts
         low, high = extremes(np.stack((start[query], start[query + 1]), axis=1), f)
         with np.errstate(over="ignore"):
-            boxes = 1 + (high - low) * self._long_loops.tables.density[query]
+            boxes = 1 + (high - low) * self._density
             chosen = self._sums_are_cheaper(query, np.minimum(boxes, _NO_GAPS))
         return [*self._far_parts, *(self._close_parts if chosen.all() else self._cut(query[chosen]))]
 

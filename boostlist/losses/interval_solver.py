@@ -97,7 +97,7 @@ class Room(NamedTuple):
 
 @compiled
 def room_for(lists, levels):  # type: ignore[no-untyped-def]
-    """Return room for the longest of the queries, and for as many grades as one of them has: rows are long as it is."""
+    """Return room for the longest of the queries and the most grades of one: a node's rows lie far apart otherwise."""
     return Room(np.empty(lists.longest), np.empty((_ROWS, 2 * longest(lists.query, levels.start))))
 
 
