@@ -37,7 +37,7 @@ from mutmut.state import state
 from mutmut.workers.isolation import run_in_fork
 
 ALIVE = ("survived", "no tests")
-LOOP = r"^@(compiled|vectorized|fused|intrinsic|partial\(compiled)"
+LOOP = r"^@(compiled|inner|vectorized|intrinsic|partial\((compiled|inner))"
 # Tests outside of a folder's own that are about it.
 ALSO = {
     "boosters": ["tests/ensemble/test_merging.py", "tests/test_propensities.py", "tests/test_several_labels.py"],

@@ -57,30 +57,43 @@ class Inner:
         raise TypeError(f"{name} is called by compiled functions only; decorate it with @compiled to call it in Python")
 
 
-def compiled(function: Callable[..., Any], fastmath: frozenset[str] = frozenset()) -> Callable[..., Any]:
+FUSED = frozenset({"contract"})
+"""Liberties that the compiler may take with sums: to round a product together with the sum that it goes into."""
+
+REORDERED = FUSED | {"reassoc", "nsz"}
+"""And to take sums in another order, fixed when they are compiled, so that they become vector instructions."""
+
+
+def compiled(function: Callable[..., Any], liberties: frozenset[str] = frozenset()) -> Callable[..., Any]:
     """Compile a function: no GIL, cached on disk, IEEE division (x / 0 is inf, not an exception).
 
     Parameters
     ----------
     function
         What to compile.
-    fastmath
-        Liberties that the compiler may take with sums, in LLVM's words.
+    liberties
+        `FUSED`, `REORDERED` or, by default, none.
     """
-    return _compiled(function, fastmath=set(fastmath) or False)
+    return _compiled(function, liberties)
 
 
-def inner(function: Callable[..., Any]) -> Callable[..., Any]:
+def inner(function: Callable[..., Any], liberties: frozenset[str] = frozenset()) -> Callable[..., Any]:
     """Compile a function for others that are compiled: without what unpacks Python's arguments, a tenth of the work.
 
     It counts no references to arrays, which would take some ns each at every call. So it makes no arrays and returns
     none, neither a part of its own nor in a tuple; of that numba refuses the most obvious only.
+
+    Parameters
+    ----------
+    function, liberties
+        As for `compiled`.
     """
-    return Inner(_compiled(function, no_cpython_wrapper=True, _nrt=False))
+    return Inner(_compiled(function, liberties, no_cpython_wrapper=True, _nrt=False))
 
 
-def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+def _compiled(function: Callable[..., Any], liberties: frozenset[str], **options: Any) -> Callable[..., Any]:
+    fastmath = set(liberties) or False
+    options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "fastmath": fastmath}
     result: Callable[..., Any]
     try:
         result = njit(cache=True, **options)(function)
@@ -140,13 +153,8 @@ def _warn_of_no_cache() -> None:
 
 
 def vectorized(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile an inner loop whose sums may be taken in another order, fixed when it is compiled."""
-    return compiled(function, fastmath=frozenset({"reassoc", "contract", "nsz"}))
-
-
-def fused(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a loop in which a product may be rounded together with the sum that it goes into."""
-    return compiled(function, fastmath=frozenset({"contract"}))
+    """Compile a loop for others that are compiled, whose sums may be taken in another order."""
+    return inner(function, REORDERED)
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:

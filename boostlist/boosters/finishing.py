@@ -6,12 +6,13 @@ and seldom are there any. Sums are taken over blocks of fixed size: the same to 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from boostlist.arrays import frozen
-from boostlist.parallel import compiled, over_queries, vectorized
+from boostlist.parallel import REORDERED, compiled, over_queries
 
 if TYPE_CHECKING:
     from boostlist._typing import AnyArray, FloatArray, IntArray
@@ -23,7 +24,7 @@ _BLOCK = 4_096
 _FLOOR = 1e-6
 
 
-@vectorized
+@partial(compiled, liberties=REORDERED)
 def _round(lo, hi, g, h, least, weight, scale, bend, gradient, hessian, total, lowest):  # type: ignore[no-untyped-def]
     """Fill in the blocks lo:hi: gradient and hessian in float32, sum and smallest of what becomes the hessian.
 

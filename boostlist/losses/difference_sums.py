@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -41,7 +41,7 @@ import numpy as np
 from boostlist.arrays import frozen
 from boostlist.losses.ratios import FAR
 from boostlist.losses.vectors import dot, load, pack, plus, store, times
-from boostlist.parallel import compiled, fused, over_shares
+from boostlist.parallel import FUSED, compiled, over_shares
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -272,7 +272,7 @@ def _lay_out(rows, x, low, width, slots, slot, box, t, number, boxes):  # type: 
         boxes[r] = used - begin
 
 
-@fused
+@partial(compiled, liberties=FUSED)
 def add_moments(box, t, w, ranges, moments, seen):  # type: ignore[no-untyped-def]
     """Add w_i t_i^k to moments[s, box of i, k] for each i of the s-th range of each list; the boxes are seen."""
     p = np.uint64(moments.shape[2])
@@ -288,7 +288,7 @@ def add_moments(box, t, w, ranges, moments, seen):  # type: ignore[no-untyped-de
                     powers = times(t4, powers)
 
 
-@fused
+@partial(compiled, liberties=FUSED)
 def translate(near, number, wanted, moments, matrix, coefficients):  # type: ignore[no-untyped-def]
     """Fill coefficients[k, f, a] for the boxes a that are wanted: the sums of f over near[a, 0] <= b < near[a, 1]."""
     p, reach = np.uint64(moments.shape[2]), matrix.shape[1] // 2
@@ -335,7 +335,7 @@ def add_tails(begin, boxes, near, number, moments, half, tail, coefficients):  #
                     row[1] += tail[f, 2] * lead * half
 
 
-@fused
+@partial(compiled, liberties=FUSED)
 def evaluate(box, t, coefficients, scale, ranges, out):  # type: ignore[no-untyped-def]
     """Add scale_i sum_q coefficients[k, f, box of i, q] t_i^q to out[i, f], for i in the k-th range of each list."""
     p = np.uint64(coefficients.shape[3])

@@ -9,13 +9,14 @@ first is exact. The result is within 3 units in the last place.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from boostlist.parallel import fused
+from boostlist.parallel import FUSED, inner
 
 _SHIFT = 1.5 * 2.0**52
 _LOG2_E = 1 / math.log(2)
@@ -45,7 +46,7 @@ def double(typing_context: Any, bits: types.Type) -> Any:
 
 
 # Sums in another order would cancel the shift; fused products and sums do no harm.
-@fused
+@partial(inner, liberties=FUSED)
 def exp(x):  # type: ignore[no-untyped-def]
     """Return e^x for -700 <= x <= 700."""
     shifted = x * _LOG2_E + _SHIFT

@@ -37,7 +37,7 @@ from boostlist.losses.difference_sums import (
 )
 from boostlist.losses.ratios import exponentials, ratios
 from boostlist.losses.shared_loops import spread_by_grade
-from boostlist.parallel import compiled, inner, vectorized
+from boostlist.parallel import REORDERED, compiled, inner, vectorized
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -285,7 +285,7 @@ def _over_bunches(
     return layout.found
 
 
-@vectorized
+@partial(compiled, liberties=REORDERED)
 def _mix(begin, boxes, mix, moments, mixed):  # type: ignore[no-untyped-def]
     """Fill mixed[k] with the sum over s of mix[r, k, s] moments[s] in the boxes of each list r."""
     for r in range(begin.size):

@@ -117,7 +117,7 @@ def _beyond(f, low, high, l_g, u_g):  # type: ignore[no-untyped-def]
     return below, above, down, up, squares
 
 
-@compiled
+@inner
 def measure(x, first, last, tables, room):  # type: ignore[no-untyped-def]
     """Fill the piece of the point x and return F. A document at an end counts as beyond it, once if l = u."""
     f, node, lam1, lam2, document = room.f, room.node, tables.lam1, tables.lam2, tables.levels.document
@@ -142,7 +142,7 @@ def measure(x, first, last, tables, room):  # type: ignore[no-untyped-def]
     return 0.5 * total
 
 
-@compiled
+@inner
 def chain(nodes, node, x, y):  # type: ignore[no-untyped-def]
     """Fill the nodes of the point y with the minimum of the piece of x, with joined nodes at rest length.
 
@@ -342,7 +342,7 @@ def _passed_on(c, node, x, i):  # type: ignore[no-untyped-def]
     return c if node[JOINED, i] > 0 else c * k / (c + k) if k > 0 else 0.0
 
 
-@compiled
+@inner
 def hold(nodes, node, x):  # type: ignore[no-untyped-def]
     """Fill the stiffness with which each node holds on to the ground: the inverse of the diagonal of K^-1."""
     e = 0.0

@@ -37,12 +37,13 @@ from boostlist.losses.draws import exponentials_of, key_of, mix
 from boostlist.losses.lambda_loss import swap_gains
 from boostlist.losses.ratios import FAR, exponentials
 from boostlist.losses.weights import Grades, check_grades
-from boostlist.ordering import first_by_sort, room
+from boostlist.ordering import Room, first_by_sort
 from boostlist.parallel import compiled, inner, over_queries, vectorized
 from boostlist.sorting import sort
 
 if TYPE_CHECKING:
     from boostlist._typing import AnyArray, FloatArray, IntArray
+    from boostlist.losses.compiled import Lists, Outputs
     from boostlist.queries import Queries
 
 NeighbourWeights = Literal["decay", "ndcg", "dcg", "map", "mrr", "err"]
@@ -130,14 +131,17 @@ class Tables(NamedTuple):
     partly: bool | None
 
 
+def _yeti(lists: Lists, f: FloatArray, need: int, out: Outputs, tables: Tables) -> None:
+    """Make what the loop works in, which takes no compiling, and run it."""
+    n = lists.longest
+    _loop(lists, f, need, out, tables, np.empty((11, n + 1)), Room.of(n))
+
+
 @compiled
-def _yeti(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
+def _loop(lists, f, need, out, tables, work, space):  # type: ignore[no-untyped-def]
     samples, noise, kind, step, key, z, partly = tables
-    size = lists.longest + 1
-    x, E, rate, wait, drawn = np.empty(size), np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-    ratio, gain, chance = np.empty(size), np.empty(size), np.empty(size)
-    pull, curvature = np.empty(size), np.empty(size)
-    ascending, space = np.empty(size), room(lists.query, lists.start)
+    x, E, rate, wait, drawn, ratio = work[0], work[1], work[2], work[3], work[4], work[5]
+    gain, chance, pull, curvature, ascending = work[6], work[7], work[8], work[9], work[10]
     order = space.order
     for q in lists.query:
         rows = slice(lists.start[q], lists.start[q + 1])

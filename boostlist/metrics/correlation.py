@@ -21,7 +21,7 @@ import numpy as np
 from boostlist.arrays import frozen
 from boostlist.metrics.base import BoundMetric, Empty, Metric
 from boostlist.ordering import rank, room
-from boostlist.parallel import compiled
+from boostlist.parallel import compiled, inner
 from boostlist.queries import Queries
 
 
@@ -82,7 +82,7 @@ def _concordance(lo, hi, start, f, order, level, document, out):  # type: ignore
         out[q] = total
 
 
-@compiled
+@inner
 def _count(tree, j):  # type: ignore[no-untyped-def]
     total = 0
     while j > 0:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from scipy import sparse
 from boostlist._typing import FloatArray, IntArray
 from boostlist.arrays import frozen
 from boostlist.losses.base import BoundLoss
-from boostlist.parallel import vectorized
+from boostlist.parallel import REORDERED, compiled
 
 # Numbers in a block: large enough for matrix products to run at full speed, small enough that a block is still in
 # cache when it is multiplied, and that its memory serves the next one.
@@ -156,7 +157,7 @@ class MatrixDesign(Design):
         return whole_queries(self.X.indptr, _BLOCK)
 
 
-@vectorized
+@partial(compiled, liberties=REORDERED)
 def _scores(X, w, f):  # type: ignore[no-untyped-def]
     """Fill f = X w."""
     for i in range(X.shape[0]):
@@ -166,7 +167,7 @@ def _scores(X, w, f):  # type: ignore[no-untyped-def]
         f[i] = total
 
 
-@vectorized
+@partial(compiled, liberties=REORDERED)
 def _back(X, v, total):  # type: ignore[no-untyped-def]
     """Add X'v."""
     for i in range(X.shape[0]):
