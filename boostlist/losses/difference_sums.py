@@ -256,7 +256,7 @@ def _lay_out(rows, x, low, width, slots, slot, box, t, number, boxes):  # type: 
         begin = used
         for i in range(rows[r, 0], rows[r, 1]):
             place = (x[i] - low[r]) / width
-            b = int(place)
+            b = np.int64(place)
             box[i] = b
             t[i] = 2 * (place - b) - 1
             slot[b] = 1

@@ -37,7 +37,7 @@ from boostlist.losses.difference_sums import (
 )
 from boostlist.losses.ratios import exponentials, ratios
 from boostlist.losses.shared_loops import spread_by_grade
-from boostlist.parallel import REORDERED, compiled, inner, vectorized
+from boostlist.parallel import REORDERED, compiled, inlined, inner, vectorized
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -141,7 +141,7 @@ def _between(box, t, near, number, w, V, ends, functions, below, above):  # type
                 _absorb(m, alpha, beta, own)
 
 
-@vectorized
+@inlined
 def _row(r, i, hi, V, A, B, c, w, lower, higher):  # type: ignore[no-untyped-def]
     """Put the sums over pairs of document i with lower ones :hi, r = e^-u, and add them to the sums of these."""
     slope = curvature = 0.0
@@ -174,7 +174,7 @@ def _value_row(x, i, hi, V, A, B, c, w, lower, higher):  # type: ignore[no-untyp
     lower[VALUES, i] = value
 
 
-@compiled
+@partial(compiled, liberties=REORDERED)
 def _directly(ranges, x, w, bounds, V, c, first, below, above):  # type: ignore[no-untyped-def]
     """Add the sums over pairs of different grade by a double loop, for each range of grades."""
     most = 0

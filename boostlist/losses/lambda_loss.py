@@ -28,6 +28,7 @@ O(n k) after a partial sort, O(n^2) without a cut-off.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -39,7 +40,7 @@ from boostlist.losses.compiled import CompiledLoss
 from boostlist.losses.ratios import exponentials, ratios
 from boostlist.losses.weights import Grades, check_grades, discount_sums, label_set
 from boostlist.ordering import COUNT, Room, rank
-from boostlist.parallel import compiled, inner, vectorized
+from boostlist.parallel import REORDERED, compiled, inlined, inner
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray
@@ -135,7 +136,7 @@ def _stopping_terms(R, m, s, going_on, v):  # type: ignore[no-untyped-def]
         v[r] = total
 
 
-@vectorized
+@inlined
 def _swap_row(r, s, n, z, us, v, gradient, diag):  # type: ignore[no-untyped-def]
     """Add the pairs of the document at rank s with those behind it up to n, r_t = e^{f_t - f_s}.
 
@@ -180,14 +181,16 @@ class Tables(NamedTuple):
 def _lambda(lists: Lists, f: FloatArray, need: int, out: Outputs, tables: Tables) -> None:
     """Make what the loop works in, which takes no compiling, and run it."""
     n = lists.longest
-    _loop(lists, f, need, out, tables, np.empty((8, n)), np.empty(n, np.bool_), Room.of(n))
+    _loop(lists, f, need, out, tables, np.empty(n, np.bool_), Room.of(n))
 
 
-@compiled
-def _loop(lists, f, need, out, tables, work, listed, space):  # type: ignore[no-untyped-def]
+@partial(compiled, liberties=REORDERED)
+def _loop(lists, f, need, out, tables, listed, space):  # type: ignore[no-untyped-def]
     metric, k, discount, z, long = tables
     order = space.order
-    x, gain, E, r, u, v, pull, curvature = work[0], work[1], work[2], work[3], work[4], work[5], work[6], work[7]
+    most = lists.longest
+    x, gain, E, r = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    u, v, pull, curvature = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     for q in lists.query:
         rows, weight = slice(lists.start[q], lists.start[q + 1]), lists.weight[q]
         gradient, diag = out.gradient[rows], out.diag[rows]

@@ -33,16 +33,17 @@ from boostlist.losses.difference_sums import (
     sum_time,
     translation_time,
 )
-from boostlist.losses.long_lists import Part, counting_pairs, documents_without, side_by_side
+from boostlist.losses.long_lists import Part, counting_pairs, side_by_side
 from boostlist.losses.ratios import exponentials, ratios
 from boostlist.losses.smoothed_loops import PositionTables, position_terms
-from boostlist.parallel import compiled, vectorized
+from boostlist.parallel import REORDERED, compiled, inlined
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from boostlist._typing import FloatArray, IntArray
     from boostlist.losses.compiled import Outputs
+    from boostlist.queries import Queries
 
 # Groups of c: the first is for c = 0, the last for the largest; and where they lie, in octaves below that.
 _GROUPS = 64
@@ -56,22 +57,22 @@ class LongPositions(NamedTuple):
 
     Attributes
     ----------
-    bare
-        Documents without a gain, by query.
+    a
+        Gain of each level.
     pair
         As `LongTables` has it.
     """
 
     profile: Profile
-    bare: IntArray
+    a: FloatArray
     tables: PositionTables
     pair: FloatArray
 
     @classmethod
-    def of(cls, pair: float, tables: PositionTables) -> LongPositions:
-        """Count the documents without a gain of each query; `pair` is what a pair takes where all count."""
-        bare = documents_without(tables.a, tables.levels)
-        return cls(profile(1.0), bare, tables, pair * counting_pairs(bare, tables.levels))
+    def of(cls, pair: float, tables: PositionTables, queries: Queries) -> LongPositions:
+        """Make the tables; `pair` is what a pair takes where all count."""
+        levels = queries.levels
+        return cls(profile(1.0), tables.a[levels.document[:-1]], tables, pair * counting_pairs(tables.bare, levels))
 
     @property
     def density(self) -> FloatArray:
@@ -80,7 +81,11 @@ class LongPositions(NamedTuple):
 
     def time(self, query: IntArray, n: Any, boxes: Any) -> Any:
         """Return what the sums take, as `LongTables` has it."""
-        return sum_time(self.profile, 5, n, boxes) + _MORE * n + np.minimum(*self.times(n - self.bare[query], boxes))
+        return (
+            sum_time(self.profile, 5, n, boxes)
+            + _MORE * n
+            + np.minimum(*self.times(n - self.tables.bare[query], boxes))
+        )
 
     def times(self, gained: IntArray, boxes: Any) -> tuple[Any, Any]:
         """Return what sum_j w_kj |c_j - c_k| takes over some documents of positive gain, by pairs and by groups."""
@@ -89,7 +94,7 @@ class LongPositions(NamedTuple):
         return double_loop_time(_PAIR, gained), _GROUPED * gained + translations
 
 
-@vectorized
+@inlined
 def _differences_row(r, i, c, out):  # type: ignore[no-untyped-def]
     """Add w |c_i - c_j| to out_j, j < i, for the ratios r_j = e^{x_j - x_i}, and put the sum into out_i."""
     total, ci = 0.0, c[i]
@@ -101,16 +106,13 @@ def _differences_row(r, i, c, out):  # type: ignore[no-untyped-def]
     out[i] = total
 
 
-@compiled
-def _differences(rows, x, c, E, ratio, out):  # type: ignore[no-untyped-def]
-    """Fill out with sum_j w_kj |c_j - c_k|; E and ratio are room for a list."""
-    for r in range(rows.shape[0]):
-        lo, hi = rows[r, 0], rows[r, 1]
-        own_x, own_c, total = x[lo:hi], c[lo:hi], out[lo:hi]
-        near = exponentials(own_x, own_x.size, E)
-        for i in range(own_x.size):
-            ratios(near, own_x, E, i, 0, i, ratio)
-            _differences_row(ratio, i, own_c, total)
+@partial(compiled, liberties=REORDERED)
+def _differences(x, c, E, ratio, out):  # type: ignore[no-untyped-def]
+    """Fill out with sum_j w_kj |c_j - c_k| over the documents of a list; E and ratio are room for it."""
+    near = exponentials(x, x.size, E)
+    for i in range(x.size):
+        ratios(near, x, E, i, 0, i, ratio)
+        _differences_row(ratio, i, c, out)
 
 
 def _grouped_differences(layout: Layout, c: FloatArray, others: FloatArray, profile: Profile) -> FloatArray:
@@ -166,7 +168,7 @@ def soft_positions(
     if not found.any():
         return
     # Documents without a gain come first; they have c = e = 0, and their positions do not matter.
-    first = whole[:, 0] + tables.bare[lists.query]
+    first = whole[:, 0] + positions.bare[lists.query]
     rows = side_by_side(first, whole[:, 1])
     number = rows[:, 1] - rows[:, 0]
     top = np.arange(rows[-1, 1]) + np.repeat(first - rows[:, 0], number)
@@ -182,8 +184,8 @@ def soft_positions(
     ahead = np.zeros((top.size, 2))
     list_sums(layout, layout.one, gained, profile, SLOPES, ahead)
     h, S = 0.5 * (np.repeat(whole[:, 1] - whole[:, 0] + 1, number) - ahead[:, 0]), 0.5 * (ahead[:, 1] - 0.5)
-    a, c, e, b = part.by_document(positions.a)[top], h, S.copy(), np.empty_like(h)
-    position_terms(0, a.size, a, positions.reciprocal, positions.cut, 4 / positions.tau, c, e, b)
+    a, c, e, b = part.by_document(tables.a)[top], h, S.copy(), np.empty_like(h)
+    position_terms(0, a.size, 0, a, positions.reciprocal, positions.cut, 4 / positions.tau, c, e, b)
     out.value[lists.query] = 1 - positions.scale[lists.query] * np.add.reduceat(b, rows[:, 0])
     others, pull = 0.5 * (sums(gained.one, gained) - 0.5), sums(c, layout)
     pull[top] -= c * (0.5 + 2 * S)
@@ -191,7 +193,9 @@ def soft_positions(
     part.write(pull, 0.5 * factor, done, out.gradient)
     apart, few = np.zeros_like(c), np.less_equal(*tables.times(number, layout.boxes))
     if (found & few).any():
-        _differences(rows[found & few], x[top], c, *np.empty((2, number[few].max())), apart)
+        gained_x, work = x[top], np.empty((2, number[few].max()))
+        for lo, hi in rows[found & few]:
+            _differences(gained_x[lo:hi], c[lo:hi], *work, apart[lo:hi])
     many = found & ~few
     if many.any():
         chosen = np.repeat(many, number)
@@ -199,7 +203,7 @@ def soft_positions(
     # A bare document differs by c_j from the others, these by c_k from it, among themselves by c_j - c_k.
     bend = pull
     bend[top] = 2 * (apart + np.maximum(S - others, 0.0) * c)
-    if positions.cut < np.inf:
+    if positions.cut is not None:
         bend += sums(e, layout)
         bend[top] += e * (2 * S - 0.5)
     part.write(bend, factor / positions.tau, done, out.diag)

@@ -15,6 +15,7 @@ over a grade these additions are a sum with known coefficients.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,8 +23,8 @@ import numpy as np
 from boostlist.losses.base import VALUE
 from boostlist.losses.exponential import exp
 from boostlist.losses.ratios import FAR, exponentials, ratios
-from boostlist.losses.shared_loops import gather, scatter, spread_by_grade
-from boostlist.parallel import compiled, inner, vectorized
+from boostlist.losses.shared_loops import gather, scatter, scatter_both, spread_by_grade
+from boostlist.parallel import REORDERED, compiled, inlined, inner, vectorized
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray, IntArray
@@ -270,7 +271,7 @@ def wpll_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
                 out_q[order[i]] = lists.weight[q] * (out_q[order[i]] - D[place[g]])
 
 
-@vectorized
+@inlined
 def _wub_row(r, i, hi, W, A, B, c, gradient, diag):  # type: ignore[no-untyped-def]
     """Add W slope, for i less W slope, to the gradients and W curvature to the diagonals of i and the documents :hi.
 
@@ -292,7 +293,7 @@ def _wub_row(r, i, hi, W, A, B, c, gradient, diag):  # type: ignore[no-untyped-d
     diag[i] += curvatures
 
 
-@vectorized
+@inlined
 def _wub_hessp_row(r, i, W, A, B, c, v, out):  # type: ignore[no-untyped-def]
     """Add W curvature (v_j - v_i) to the documents j < i, and take it from i."""
     total, vi = 0.0, v[i]
@@ -329,7 +330,7 @@ def _wub_value_row(near, x, r, i, hi, W, A, B, c, factor):  # type: ignore[no-un
     return total + weight * np.log1p(z)
 
 
-@compiled
+@partial(compiled, liberties=REORDERED)
 def wub(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and diagonal of the weighted upper bound."""
     c, W, levels = tables.c, tables.W, tables.levels
@@ -366,12 +367,11 @@ def wub(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
                     slope[i] += surplus
                     loss += surplus * (x[i] - x[lower])
         scale = lists.weight[q] * kappa * gamma
-        scatter(scale, slope, order, begin, n, out.gradient)
-        scatter(scale * gamma, curvature, order, begin, n, out.diag)
+        scatter_both(scale, slope, scale * gamma, curvature, order, begin, n, out)
         out.value[q] = kappa * loss
 
 
-@compiled
+@partial(compiled, liberties=REORDERED)
 def wub_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
     """Hessian-vector product of the weighted upper bound."""
     c, W, levels = tables.c, tables.W, tables.levels

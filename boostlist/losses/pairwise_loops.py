@@ -19,6 +19,7 @@ is subtracted. Below, L_i(x) = sum_{j: y_j < y_i} V_ij x_j and U_i(x) = sum_{k: 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -26,8 +27,8 @@ import numpy as np
 from boostlist.losses.base import VALUE
 from boostlist.losses.exponential import exp
 from boostlist.losses.ratios import FAR, exponentials, ratios
-from boostlist.losses.shared_loops import gather, pair_sums, scatter, spread_by_grade
-from boostlist.parallel import compiled, inner, vectorized
+from boostlist.losses.shared_loops import gather, pair_sums, scatter, scatter_both, spread_by_grade
+from boostlist.parallel import REORDERED, compiled, inlined, inner
 
 if TYPE_CHECKING:
     from boostlist._typing import FloatArray
@@ -198,7 +199,7 @@ def exponential_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
                 out_q[order[i]] = scale * (over / e + e * under)
 
 
-@vectorized
+@inlined
 def _logistic_row(r, i, hi, V, A, B, gradient, diag):  # type: ignore[no-untyped-def]
     """Add V p, for i less V p, to the gradients and V p (1 - p) to the diagonals of i and the lower documents :hi."""
     pull = curvature = 0.0
@@ -215,7 +216,7 @@ def _logistic_row(r, i, hi, V, A, B, gradient, diag):  # type: ignore[no-untyped
     diag[i] += curvature
 
 
-@vectorized
+@inlined
 def _logistic_hessp_row(r, i, hi, V, A, B, v, out):  # type: ignore[no-untyped-def]
     """Add V p (1 - p)(v_j - v_i) to the lower documents :hi, and take it from i."""
     total, vi = 0.0, v[i]
@@ -248,7 +249,7 @@ def _softplus_row(near, x, r, i, hi, V, A, B):  # type: ignore[no-untyped-def]
     return total + weight * np.log1p(z)
 
 
-@compiled
+@partial(compiled, liberties=REORDERED)
 def logistic(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and diagonal of the logistic loss."""
     kappa, V, levels = tables
@@ -274,12 +275,11 @@ def logistic(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
                 if need & VALUE:
                     loss += _softplus_row(near, x, r, i, lower, V, A, B)
         scale = lists.weight[q] * kappa[q]
-        scatter(scale, pull, order, begin, n, out.gradient)
-        scatter(scale, curvature, order, begin, n, out.diag)
+        scatter_both(scale, pull, scale, curvature, order, begin, n, out)
         out.value[q] = kappa[q] * loss
 
 
-@compiled
+@partial(compiled, liberties=REORDERED)
 def logistic_hessp(lists, f, v, out, tables):  # type: ignore[no-untyped-def]
     """Hessian-vector product of the logistic loss."""
     kappa, V, levels = tables

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from boostlist.parallel import compiled, inner
+from boostlist.parallel import compiled, inlined, inner
 
 NEAR = 150.0
 """Scores of a list that spread over less than this have sums relative to e^max: squares of e^-NEAR are far from 0."""
 
 
-@inner
+@inlined
 def gather(values, order, begin, n, out):  # type: ignore[no-untyped-def]
     """Fill out with the values of a query of n documents, which begin at `begin`, in its order."""
     first = np.uint64(begin)  # the test of signed indices for counting from the end is spared where it can be
@@ -18,12 +18,22 @@ def gather(values, order, begin, n, out):  # type: ignore[no-untyped-def]
         out[i] = values[begin + order[first + i]]
 
 
-@inner
+@inlined
 def scatter(factor, values, order, begin, n, out):  # type: ignore[no-untyped-def]
     """Put what `gather` took, times a factor, where it came from."""
     first = np.uint64(begin)
     for i in range(np.uint64(n)):
         out[begin + order[first + i]] = factor * values[i]
+
+
+@inlined
+def scatter_both(factor, pull, bend, curvature, order, begin, n, out):  # type: ignore[no-untyped-def]
+    """Do so for gradient and diagonal at once."""
+    first = np.uint64(begin)
+    for i in range(np.uint64(n)):
+        row = begin + order[first + i]
+        out.gradient[row] = factor * pull[i]
+        out.diag[row] = bend * curvature[i]
 
 
 @inner
@@ -38,7 +48,7 @@ def gather_scores(f, sign, order, begin, n, out):  # type: ignore[no-untyped-def
     return low, high
 
 
-@inner
+@inlined
 def spread_by_grade(first, last, document, values, out):  # type: ignore[no-untyped-def]
     """Fill out, by document of a query in ascending order of grade, with the values of its levels first:last."""
     begin = document[first]

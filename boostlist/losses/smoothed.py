@@ -118,8 +118,8 @@ class SmoothNDCG(Smoothed):
         a = gains(levels.label, self.gain)
         ideal = levels.sum_by_query(a * discount_sums(queries, self.k))
         scale = np.divide(1, ideal, out=np.zeros_like(ideal), where=ideal > 0)
-        cut = np.inf if self.k is None else self.k + 0.5
-        return PositionTables(float(self.tau), False, cut, scale, levels, a)
+        cut = None if self.k is None else self.k + 0.5
+        return PositionTables.of(self.tau, False, cut, scale, levels, a)
 
     def idle(self, queries: Queries, tables: PositionTables) -> IntArray:
         """Return the queries of a single grade or with DCG_max = 0."""
@@ -127,7 +127,7 @@ class SmoothNDCG(Smoothed):
 
     def long_loops(self, queries: Queries, tables: PositionTables) -> LongLoops:
         """Return a loop that sums over boxes of scores."""
-        return LongLoops(long_positions.soft_positions, None, LongPositions.of(0.19, tables))
+        return LongLoops(long_positions.soft_positions, None, LongPositions.of(0.19, tables, queries))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,11 +150,11 @@ class SmoothMRR(Smoothed):
         """Return the best documents in the place of gains."""
         levels = queries.levels
         best = np.where(levels.position == 1, 1 / levels.sizes, 0.0)
-        return PositionTables(float(self.tau), True, np.inf, np.ones(queries.n_queries), levels, best)
+        return PositionTables.of(self.tau, True, None, np.ones(queries.n_queries), levels, best)
 
     def long_loops(self, queries: Queries, tables: PositionTables) -> LongLoops:
         """Return a loop that sums over boxes of scores."""
-        return LongLoops(long_positions.soft_positions, None, LongPositions.of(0.19, tables))
+        return LongLoops(long_positions.soft_positions, None, LongPositions.of(0.19, tables, queries))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from boostlist.losses.long_lists import documents_without
 from boostlist.losses.ratios import exponentials, ratios
-from boostlist.losses.shared_loops import gather, scatter, spread_by_grade
-from boostlist.parallel import compiled, inlined, vectorized
+from boostlist.losses.shared_loops import gather, scatter_both, spread_by_grade
+from boostlist.parallel import REORDERED, compiled, inlined
 
 if TYPE_CHECKING:
-    from boostlist._typing import FloatArray
+    from numpy.typing import NDArray
+
+    from boostlist._typing import FloatArray, IntArray
     from boostlist.levels import Levels
 
 
-@vectorized
+@inlined
 def _position_row(r, i, h, S):  # type: ignore[no-untyped-def]
     """Add s_ij to h_i and s_ji to h_j, and w to S_i and S_j, for j < i and r_j = e^{(f_j - f_i) / tau}."""
     ahead = slopes = 0.0
@@ -31,7 +35,7 @@ def _position_row(r, i, h, S):  # type: ignore[no-untyped-def]
     S[i] += slopes
 
 
-@vectorized
+@inlined
 def _position_gradient_row(r, i, c, e, gradient, diag):  # type: ignore[no-untyped-def]
     """Add w (c_i - c_j), for i less it, to the gradients and w (|c_i - c_j| + e_i + e_j) to the diagonals of j <= i."""
     pulls = curvatures = 0.0
@@ -56,7 +60,7 @@ def _discount(h, cut, power):  # type: ignore[no-untyped-def]
     log = np.log1p(h)
     b = 1 / log
     slope = -b * b / (1 + h)
-    if cut == np.inf:
+    if cut is None:
         return b, -slope, 0.0
     bend = b * b * (1 + 2 * b) / ((1 + h) * (1 + h))
     t = np.exp(-abs(power * np.log(h / cut)))
@@ -72,29 +76,56 @@ def _discount(h, cut, power):  # type: ignore[no-untyped-def]
 
 
 class PositionTables(NamedTuple):
-    """tau; whether b(h) = 1 / h; the cut-off; 1 / DCG_max by query; the levels, with the gain of each."""
+    """Tables of smoothed NDCG and reciprocal rank.
+
+    Attributes
+    ----------
+    tau
+        Temperature.
+    reciprocal
+        Whether b(h) = 1 / h.
+    cut
+        Cut-off k + 1/2; None where there is none, so that the gate is not compiled.
+    scale
+        1 / DCG_max, by query.
+    bare
+        How many documents have no gain, by query: they come first, and among themselves do not matter.
+    order
+        That of `Levels`.
+    a
+        Gain of each document in that order.
+    """
 
     tau: float
     reciprocal: bool
-    cut: float
+    cut: float | None
     scale: FloatArray
-    levels: Levels
+    bare: IntArray
+    order: NDArray[np.int32]
     a: FloatArray
+
+    @classmethod
+    def of(
+        cls, tau: float, reciprocal: bool, cut: float | None, scale: FloatArray, levels: Levels, a: FloatArray
+    ) -> PositionTables:
+        """Make the tables; a is the gain of each level."""
+        gains = np.repeat(a, levels.sizes)
+        return cls(float(tau), reciprocal, cut, scale, documents_without(a, levels), levels.order, gains)
 
 
 @compiled
-def position_terms(lo, hi, a, reciprocal, cut, power, h, S, b):  # type: ignore[no-untyped-def]
-    """Turn h into c and S into e S for the documents lo:hi, of gain a, and fill b with a b(h); a and b begin at lo."""
+def position_terms(lo, hi, begin, a, reciprocal, cut, power, h, S, b):  # type: ignore[no-untyped-def]
+    """Turn h into c and S into e S for the documents lo:hi, of the gains a from `begin` on, and fill b with a b(h)."""
     for i in range(lo, hi):
-        gain = a[i - lo]
+        gain = a[begin + i]
         if gain == 0:
-            h[i] = S[i] = b[i - lo] = 0.0
+            h[i] = S[i] = b[i] = 0.0
             continue
         if reciprocal:
             discount, c, e = 1 / h[i], 1 / (h[i] * h[i]), 0.0
         else:
             discount, c, e = _discount(h[i], cut, power)
-        b[i - lo] = gain * discount
+        b[i] = gain * discount
         h[i] = gain * c
         S[i] *= gain * e
 
@@ -108,14 +139,13 @@ class ERRTables(NamedTuple):
     rest: FloatArray
 
 
-@compiled
+@partial(compiled, liberties=REORDERED)
 def soft_positions(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and majorizer of smoothed NDCG and reciprocal rank."""
-    tau, scale, levels, a = tables.tau, tables.scale, tables.levels, tables.a
-    order, document = levels.order, levels.document
+    tau, scale, order, a = tables.tau, tables.scale, tables.order, tables.a
     most = lists.longest
     x, E, h, S = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
-    r, gain, b, pull, curvature = np.empty(most), np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    r, b, pull, curvature = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     for q in lists.query:
         begin = lists.start[q]
         n = lists.start[q + 1] - begin
@@ -124,31 +154,25 @@ def soft_positions(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
             x[i] /= tau
             h[i], S[i], pull[i], curvature[i] = 1.0, 0.0, 0.0, 0.0
         near = exponentials(x, n, E)
-        # Documents without a gain come first, and among themselves do not matter.
-        lowest = levels.start[q]
-        while a[lowest] == 0:
-            lowest += 1
-        bare = document[lowest] - begin
-        spread_by_grade(lowest, levels.start[q + 1], document, a, gain)
+        bare = tables.bare[q]
         for i in range(bare, n):
             ratios(near, x, E, i, 0, i, r)
             _position_row(r, i, h, S)
         for i in range(bare):
             h[i] = S[i] = 0.0
-        position_terms(bare, n, gain, tables.reciprocal, tables.cut, 4 / tau, h, S, b)
+        position_terms(bare, n, begin, a, tables.reciprocal, tables.cut, 4 / tau, h, S, b)
         gained = 0.0
-        for i in range(n - bare):
+        for i in range(bare, n):
             gained += b[i]
         for i in range(bare, n):
             ratios(near, x, E, i, 0, i, r)
             _position_gradient_row(r, i, h, S, pull, curvature)
         factor = lists.weight[q] * scale[q] / tau
-        scatter(factor, pull, order, begin, n, out.gradient)
-        scatter(2 * factor / tau, curvature, order, begin, n, out.diag)
+        scatter_both(factor, pull, 2 * factor / tau, curvature, order, begin, n, out)
         out.value[q] = 1 - scale[q] * gained
 
 
-@vectorized
+@inlined
 def _err_row(r, i, rest, h, T):  # type: ignore[no-untyped-def]
     """Add s_ij to h_i, s_ji to h_j; multiply T_i by 1 - R_j s_ij, T_j by 1 - R_i s_ji, for j < i; rest is 1 - R."""
     ahead, product, rest_i = 0.0, 1.0, rest[i]
@@ -162,7 +186,7 @@ def _err_row(r, i, rest, h, T):  # type: ignore[no-untyped-def]
     T[i] *= product
 
 
-@vectorized
+@inlined
 def _err_gradient_row(r, i, R, rest, t, T, gradient, diag):  # type: ignore[no-untyped-def]
     """Add w (G_ij - G_ji), for i less it, to the gradients and w (G_ij + G_ji) to the diagonals, j <= i; t = T / h."""
     pulls = curvatures = 0.0
@@ -182,7 +206,7 @@ def _err_gradient_row(r, i, R, rest, t, T, gradient, diag):  # type: ignore[no-u
     diag[i] += curvatures
 
 
-@compiled
+@partial(compiled, liberties=REORDERED)
 def err(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
     """Value, gradient and majorizer of smoothed ERR."""
     tau, levels = tables.tau, tables.levels
@@ -215,6 +239,5 @@ def err(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
             ratios(near, x, E, i, 0, i, r)
             _err_gradient_row(r, i, R, rest, h, T, pull, curvature)
         factor = lists.weight[q] / tau
-        scatter(factor, pull, order, begin, n, out.gradient)
-        scatter(2 * factor / tau, curvature, order, begin, n, out.diag)
+        scatter_both(factor, pull, 2 * factor / tau, curvature, order, begin, n, out)
         out.value[q] = 1 - gained

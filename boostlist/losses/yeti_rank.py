@@ -132,16 +132,17 @@ class Tables(NamedTuple):
 
 
 def _yeti(lists: Lists, f: FloatArray, need: int, out: Outputs, tables: Tables) -> None:
-    """Make what the loop works in, which takes no compiling, and run it."""
-    n = lists.longest
-    _loop(lists, f, need, out, tables, np.empty((11, n + 1)), Room.of(n))
+    """Make what documents are put in order in, which takes no compiling, and run the loop."""
+    _loop(lists, f, need, out, tables, Room.of(lists.longest))
 
 
 @compiled
-def _loop(lists, f, need, out, tables, work, space):  # type: ignore[no-untyped-def]
+def _loop(lists, f, need, out, tables, space):  # type: ignore[no-untyped-def]
     samples, noise, kind, step, key, z, partly = tables
-    x, E, rate, wait, drawn, ratio = work[0], work[1], work[2], work[3], work[4], work[5]
-    gain, chance, pull, curvature, ascending = work[6], work[7], work[8], work[9], work[10]
+    size = lists.longest + 1
+    x, E, rate, wait, drawn = np.empty(size), np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    ratio, gain, chance = np.empty(size), np.empty(size), np.empty(size)
+    pull, curvature, ascending = np.empty(size), np.empty(size), np.empty(size)
     order = space.order
     for q in lists.query:
         rows = slice(lists.start[q], lists.start[q + 1])
