@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import product
 from typing import Any
 
 from boostlist.cli._io import jobs
@@ -53,15 +54,17 @@ def parts() -> Iterator[tuple[str, Callable[[str], None], str]]:
 
 
 def compile_loss(name: str) -> None:
-    """Call whatever a loss offers, on lists short and long, with few grades and with many, and its objective."""
+    """Call whatever a loss offers, with a cut-off if it has one, on lists of all kinds; and its objective."""
     import numpy as np
 
     from boostlist import Queries
     from boostlist.losses import registry
 
-    for sizes, grades in (([3, 50], 3), ([3, 1000, 3000], 3), ([3, 1000, 3000], 60)):
+    cuts: list[dict[str, Any]] = [{}, {"k": 10}] if "k" in registry[name].__dataclass_fields__ else [{}]
+    lists = ([3, 50], 3), ([3, 1000, 3000], 3), ([3, 1000, 3000], 60)
+    for cut, (sizes, grades) in product(cuts, lists):  # short and long, with few grades and with many
         f = 100.0 * (np.arange(sum(sizes)) % 2)  # some far apart
-        bound = registry[name]().bind(Queries.from_sizes(np.arange(f.size) % grades * (3 / grades), sizes))
+        bound = registry[name](**cut).bind(Queries.from_sizes(np.arange(f.size) % grades * (3 / grades), sizes))
         bound.value_gradient(f)
         if bound.loss.traits.hessp:
             bound.hessp(f)(f)

@@ -256,10 +256,10 @@ def _lay_out(rows, x, low, width, slots, slot, box, t, number, boxes):  # type: 
         begin = used
         for i in range(rows[r, 0], rows[r, 1]):
             place = (x[i] - low[r]) / width
-            b = np.int64(place)
-            box[i] = b
-            t[i] = 2 * (place - b) - 1
-            slot[b] = 1
+            at = np.int64(place)
+            box[i] = at
+            t[i] = 2 * (place - at) - 1
+            slot[at] = 1
         for b in range(slots[r]):
             if slot[b]:
                 number[used] = b
