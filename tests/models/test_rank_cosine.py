@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_matrix
@@ -34,17 +34,18 @@ def stage_losses(ranker):
 
 @given(seed=st.integers(0, 10_000), stages=st.integers(1, 12), features=st.integers(2, 4))
 @settings(max_examples=40, deadline=None)
+@example(seed=1693, stages=2, features=2)  # the one document of a list scores 0, and counts 1/2 only if just that
 def test_the_record_is_the_loss_and_never_rises(seed, stages, features):
     X, y, qid = lists(seed, sizes=(6, 2, 1, 9, 5), features=features)
     ranker = RankCosineRanker(n_stages=stages).fit(X, y, qid=qid)
     losses = stage_losses(ranker)
-    assert losses[-1] == pytest.approx(cosine_loss(ranker.predict(X), y, qid), rel=1e-9, abs=1e-12)
     assert np.all(np.diff(losses) < 0)
     h = scaled(X)
     by_hand = np.zeros(len(y))
     for stage, alpha, loss in zip(ranker.stages_, ranker.alphas_, losses[1:], strict=True):
         by_hand += alpha * h[:, stage]
         assert loss == pytest.approx(cosine_loss(by_hand, y, qid), rel=1e-9, abs=1e-12)
+    np.testing.assert_allclose(ranker.predict(X), by_hand, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(8))
