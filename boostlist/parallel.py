@@ -11,6 +11,7 @@ it at once, and it does not survive a fork.
 from __future__ import annotations
 
 import gc
+import hashlib
 import os
 import sys
 import threading
@@ -24,6 +25,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, NoReturn, TypeVar
 
+import numba
 import numpy as np
 from numba import njit
 from numba.core.compiler_lock import global_compiler_lock
@@ -97,7 +99,7 @@ def _compiled(function: Callable[..., Any], liberties: frozenset[str], **options
     result: Callable[..., Any]
     try:
         result = njit(cache=True, **options)(function)
-        _forgive(result)
+        _mend_cache(result)
     except RuntimeError:  # numba's word for a disk on which nothing can be written
         _warn_of_no_cache()
         result = njit(**options)(function)
@@ -122,15 +124,20 @@ def _compile_without_pauses(dispatcher: Any) -> None:
     dispatcher.compile = compile_at_a_stretch
 
 
-def _forgive(dispatcher: Any) -> None:
-    """Let an index of the cache that cannot be read count as empty, as numba has it for one that is outdated.
+def _mend_cache(dispatcher: Any) -> None:
+    """Let the cache of a function serve processes side by side, and come after that of another version."""
+    file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if all(hasattr(file, name) for name in ("_load_index", "_save_index", "_save_data", "_dump", "_index_name")):
+        forgive(file)
+        keep_apart(file)  # other numbas, with other names, keep their caches as they do
+
+
+def forgive(file: Any) -> None:
+    """Let an index that cannot be read count as empty, as numba has it for one that is outdated.
 
     Numba reads it before it finds out. That fails where a class is gone that an argument once had, or a file was cut.
     """
-    file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    read = getattr(file, "_load_index", None)
-    if file is None or read is None:  # a numba that keeps its cache in another way
-        return
+    read = file._load_index
 
     def read_or_begin_anew() -> Any:
         try:
@@ -139,6 +146,22 @@ def _forgive(dispatcher: Any) -> None:
             return {}
 
     file._load_index = read_or_begin_anew
+
+
+def keep_apart(file: Any) -> None:
+    """Give what is compiled for some types a file of its own, and write it before the index names it.
+
+    Numba numbers these files by the index that it has read: two processes that compile a function for different types
+    at a time choose the same number, and all that come after may be given code for the wrong types.
+    """
+
+    def save(key: Any, data: Any) -> None:
+        digest = hashlib.sha256(file._dump((numba.__version__, key))).hexdigest()
+        name = f"{file._index_name.removesuffix('.nbi')}.{digest[:16]}.nbc"
+        file._save_data(name, data)
+        file._save_index(file._load_index() | {key: name})
+
+    file.save = save
 
 
 @cache

@@ -14,12 +14,13 @@ import numba
 import numpy as np
 import pytest
 from numba.core import event
+from numba.core.caching import IndexDataCacheFile
 from numba.core.errors import NumbaError
 
 import boostlist
 from boostlist import Queries
 from boostlist.losses import CsListMLE
-from boostlist.parallel import at_most, compiled, in_order, inner, over_queries
+from boostlist.parallel import at_most, compiled, in_order, inner, keep_apart, over_queries
 
 
 @compiled
@@ -257,6 +258,23 @@ def test_without_a_folder_to_write_to_it_works_and_warns_once():
         "assert ['NUMBA_CACHE_DIR' in str(w.message) for w in caught] == [True], [str(w.message) for w in caught]"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_processes_that_compile_for_different_types_at_once_find_their_own(tmp_path):
+    ours, theirs, later = (IndexDataCacheFile(str(tmp_path), "function", "today") for _ in range(3))
+    keep_apart(ours)
+    keep_apart(theirs)
+    theirs._load_index = dict  # they have read it before we wrote
+    write = ours._save_data
+
+    def write_after_them(name, data):
+        theirs.save("int", "code for int")
+        write(name, data)
+
+    ours._save_data = write_after_them
+    ours.save("float", "code for float")
+    assert later.load("float") in (None, "code for float")
+    assert later.load("int") in (None, "code for int")
 
 
 def test_a_cache_that_cannot_be_read_is_made_anew(tmp_path, monkeypatch):
