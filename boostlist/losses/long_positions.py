@@ -185,7 +185,7 @@ def soft_positions(
     list_sums(layout, layout.one, gained, profile, SLOPES, ahead)
     h, S = 0.5 * (np.repeat(whole[:, 1] - whole[:, 0] + 1, number) - ahead[:, 0]), 0.5 * (ahead[:, 1] - 0.5)
     a, c, e, b = part.by_document(tables.a)[top], h, S.copy(), np.empty_like(h)
-    position_terms(0, a.size, 0, a, positions.reciprocal, positions.cut, 4 / positions.tau, c, e, b)
+    position_terms(0, a.size, 0, a, positions.reciprocal, positions.gated, positions.cut, 4 / positions.tau, c, e, b)
     out.value[lists.query] = 1 - positions.scale[lists.query] * np.add.reduceat(b, rows[:, 0])
     others, pull = 0.5 * (sums(gained.one, gained) - 0.5), sums(c, layout)
     pull[top] -= c * (0.5 + 2 * S)
@@ -203,7 +203,7 @@ def soft_positions(
     # A bare document differs by c_j from the others, these by c_k from it, among themselves by c_j - c_k.
     bend = pull
     bend[top] = 2 * (apart + np.maximum(S - others, 0.0) * c)
-    if positions.cut is not None:
+    if positions.gated:
         bend += sums(e, layout)
         bend[top] += e * (2 * S - 0.5)
     part.write(bend, factor / positions.tau, done, out.diag)

@@ -118,8 +118,7 @@ class SmoothNDCG(Smoothed):
         a = gains(levels.label, self.gain)
         ideal = levels.sum_by_query(a * discount_sums(queries, self.k))
         scale = np.divide(1, ideal, out=np.zeros_like(ideal), where=ideal > 0)
-        cut = None if self.k is None else self.k + 0.5
-        return PositionTables.of(self.tau, False, cut, scale, levels, a)
+        return PositionTables.of(self.tau, False, self.k, scale, levels, a)
 
     def idle(self, queries: Queries, tables: PositionTables) -> IntArray:
         """Return the queries of a single grade or with DCG_max = 0."""

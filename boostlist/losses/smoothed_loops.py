@@ -55,12 +55,12 @@ def _position_gradient_row(r, i, c, e, gradient, diag):  # type: ignore[no-untyp
 
 
 @inlined
-def _discount(h, cut, power):  # type: ignore[no-untyped-def]
+def _discount(h, gated, cut, power):  # type: ignore[no-untyped-def]
     """Return the discount 1 / log(1 + h) times its gate, minus its slope, and minus its bend where that is negative."""
     log = np.log1p(h)
     b = 1 / log
     slope = -b * b / (1 + h)
-    if cut is None:
+    if gated is None:
         return b, -slope, 0.0
     bend = b * b * (1 + 2 * b) / ((1 + h) * (1 + h))
     t = np.exp(-abs(power * np.log(h / cut)))
@@ -84,8 +84,8 @@ class PositionTables(NamedTuple):
         Temperature.
     reciprocal
         Whether b(h) = 1 / h.
-    cut
-        Cut-off k + 1/2; None where there is none, so that the gate is not compiled.
+    gated, cut
+        True and the cut-off k + 1/2; None and infinity where there is none, so that the gate is not compiled.
     scale
         1 / DCG_max, by query.
     bare
@@ -98,7 +98,8 @@ class PositionTables(NamedTuple):
 
     tau: float
     reciprocal: bool
-    cut: float | None
+    gated: bool | None
+    cut: float
     scale: FloatArray
     bare: IntArray
     order: NDArray[np.int32]
@@ -106,15 +107,16 @@ class PositionTables(NamedTuple):
 
     @classmethod
     def of(
-        cls, tau: float, reciprocal: bool, cut: float | None, scale: FloatArray, levels: Levels, a: FloatArray
+        cls, tau: float, reciprocal: bool, k: int | None, scale: FloatArray, levels: Levels, a: FloatArray
     ) -> PositionTables:
         """Make the tables; a is the gain of each level."""
         gains = np.repeat(a, levels.sizes)
-        return cls(float(tau), reciprocal, cut, scale, documents_without(a, levels), levels.order, gains)
+        gated, cut = (None, np.inf) if k is None else (True, k + 0.5)
+        return cls(float(tau), reciprocal, gated, cut, scale, documents_without(a, levels), levels.order, gains)
 
 
 @compiled
-def position_terms(lo, hi, begin, a, reciprocal, cut, power, h, S, b):  # type: ignore[no-untyped-def]
+def position_terms(lo, hi, begin, a, reciprocal, gated, cut, power, h, S, b):  # type: ignore[no-untyped-def]
     """Turn h into c and S into e S for the documents lo:hi, of the gains a from `begin` on, and fill b with a b(h)."""
     for i in range(lo, hi):
         gain = a[begin + i]
@@ -124,7 +126,7 @@ def position_terms(lo, hi, begin, a, reciprocal, cut, power, h, S, b):  # type: 
         if reciprocal:
             discount, c, e = 1 / h[i], 1 / (h[i] * h[i]), 0.0
         else:
-            discount, c, e = _discount(h[i], cut, power)
+            discount, c, e = _discount(h[i], gated, cut, power)
         b[i] = gain * discount
         h[i] = gain * c
         S[i] *= gain * e
@@ -160,7 +162,7 @@ def soft_positions(lists, f, need, out, tables):  # type: ignore[no-untyped-def]
             _position_row(r, i, h, S)
         for i in range(bare):
             h[i] = S[i] = 0.0
-        position_terms(bare, n, begin, a, tables.reciprocal, tables.cut, 4 / tau, h, S, b)
+        position_terms(bare, n, begin, a, tables.reciprocal, tables.gated, tables.cut, 4 / tau, h, S, b)
         gained = 0.0
         for i in range(bare, n):
             gained += b[i]
