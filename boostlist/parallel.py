@@ -127,9 +127,10 @@ def _compile_without_pauses(dispatcher: Any) -> None:
 def _mend_cache(dispatcher: Any) -> None:
     """Let the cache of a function serve processes side by side, and come after that of another version."""
     file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    # A numba that keeps its cache in another way is left to itself.
     if all(hasattr(file, name) for name in ("_load_index", "_save_index", "_save_data", "_dump", "_index_name")):
         forgive(file)
-        keep_apart(file)  # other numbas, with other names, keep their caches as they do
+        keep_apart(file)
 
 
 def forgive(file: Any) -> None:
@@ -181,7 +182,10 @@ def vectorized(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Copy a small function into the loops that call it: it is compiled with them, and never by itself."""
+    """Copy a function into the loops that call it: it is compiled with them, under their liberties, never by itself.
+
+    Best for what is small, and for the row of a double loop; a large one that many loops call is compiled for each.
+    """
     result: Callable[..., Any] = njit(nogil=True, error_model="numpy", inline="always")(function)
     return result
 

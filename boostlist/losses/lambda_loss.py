@@ -179,7 +179,7 @@ class Tables(NamedTuple):
 
 
 def _lambda(lists: Lists, f: FloatArray, need: int, out: Outputs, tables: Tables) -> None:
-    """Make what the loop works in, which takes no compiling, and run it."""
+    """Make what documents are put in order in, which takes no compiling, and run the loop."""
     n = lists.longest
     _loop(lists, f, need, out, tables, np.empty(n, np.bool_), Room.of(n))
 
