@@ -65,7 +65,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--early-stopping", type=int, metavar="N", help="boosting: stop after N rounds without a gain")
     parser.add_argument("--seed", type=seed, default=0, help="seed (%(default)s)")
     parser.add_argument(
-        "--jobs", type=jobs, default=None, metavar="N", help="threads of the trees; by default all cores"
+        "--jobs", type=jobs, default=None, metavar="N", help="threads of trees and losses; by default all cores"
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="no summary on standard error")
     add_reading_options(parser)
@@ -75,6 +75,7 @@ def add_parser(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Train and save."""
     from boostlist import metrics
+    from boostlist.parallel import at_most
 
     with checking_arguments():
         model = _model(arguments)
@@ -98,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
             fit["early_stopping_rounds"] = arguments.early_stopping
     if train.position is not None:
         fit["position"] = train.position
-    with nullcontext() if arguments.quiet else _telling_compilation():
+    with at_most(arguments.jobs), nullcontext() if arguments.quiet else _telling_compilation():
         estimator.fit(
             features(train, arguments.data, train.feature_names),
             train.targets,

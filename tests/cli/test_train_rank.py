@@ -14,7 +14,9 @@ from boostlist.cli import main, make_parser
 from boostlist.cli._io import read_data
 from boostlist.datasets import load_letor, make_ranking, write_letor
 from boostlist.evaluation.guests import document_keys
+from boostlist.losses.compiled import _BoundLoops
 from boostlist.metrics import get
+from boostlist.parallel import get_threads, set_threads
 
 MODELS = {
     "lightgbm:cs_listmle?n_estimators=10&num_leaves=5&k=5": "model.txt",
@@ -268,6 +270,22 @@ def test_bad_requests(files, tmp_path, capsys, options, message):
     assert message in error
     assert error.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("model", ["linear:cs_rglist", "lightgbm:cs_listmle?n_estimators=2"])
+def test_jobs_bound_the_threads_of_every_model(files, tmp_path, model, monkeypatch):
+    used = []
+    evaluate = _BoundLoops.evaluate
+    monkeypatch.setattr(
+        _BoundLoops, "evaluate", lambda self, *args: used.append(get_threads()) or evaluate(self, *args)
+    )
+    set_threads(4)
+    try:
+        out = str(tmp_path / ("model.npz" if model == "linear:cs_rglist" else "model.txt"))
+        assert main(["train", files[0], "--model", model, "--out", out, "--jobs", "1", "--quiet"]) == 0
+    finally:
+        set_threads(None)
+    assert set(used) == {1}
 
 
 @pytest.mark.parametrize("option", ["learning_rate=0", "learning_rate=abc", "n_jobs=abc"])
