@@ -11,10 +11,12 @@ it at once, and it does not survive a fork.
 from __future__ import annotations
 
 import gc
-import hashlib
+import glob
 import os
 import sys
 import threading
+import time
+import uuid
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -23,9 +25,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-import numba
 import numpy as np
 from numba import njit
 from numba.core.compiler_lock import global_compiler_lock
@@ -37,6 +39,8 @@ from boostlist.checks import check_whole
 _MIN_DOCUMENTS = 8_192
 # More ranges than threads, so that a range of long lists does not leave the other threads idle.
 _RANGES_PER_THREAD = 4
+# Seconds for which a file of the cache may be one that a process is about to name in the index.
+_IN_THE_MAKING = 3_600
 
 _T = TypeVar("_T")
 
@@ -128,7 +132,7 @@ def _mend_cache(dispatcher: Any) -> None:
     """Let the cache of a function serve processes side by side, and come after that of another version."""
     file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     # A numba that keeps its cache in another way is left to itself.
-    if all(hasattr(file, name) for name in ("_load_index", "_save_index", "_save_data", "_dump", "_index_name")):
+    if all(hasattr(file, name) for name in ("_load_index", "_save_index", "_save_data", "_index_name", "_cache_path")):
         forgive(file)
         keep_apart(file)
 
@@ -150,17 +154,22 @@ def forgive(file: Any) -> None:
 
 
 def keep_apart(file: Any) -> None:
-    """Give what is compiled for some types a file of its own, and write it before the index names it.
+    """Write what is compiled for some types to a file of its own, and name that in the index only then.
 
     Numba numbers these files by the index that it has read: two processes that compile a function for different types
-    at a time choose the same number, and all that come after may be given code for the wrong types.
+    at a time choose the same number, and all that come after may be given code for the wrong types. A name that nobody
+    else chooses cannot be mistaken; files that the index no longer names are deleted in time.
     """
+    folder, stem = Path(file._cache_path), file._index_name.removesuffix(".nbi")
 
     def save(key: Any, data: Any) -> None:
-        digest = hashlib.sha256(file._dump((numba.__version__, key))).hexdigest()
-        name = f"{file._index_name.removesuffix('.nbi')}.{digest[:16]}.nbc"
+        name = file._load_index().get(key, f"{stem}.{uuid.uuid4().hex[:8]}.nbc")
         file._save_data(name, data)
-        file._save_index(file._load_index() | {key: name})
+        index = file._load_index() | {key: name}
+        file._save_index(index)
+        for other in folder.glob(f"{glob.escape(stem)}.*.nbc"):
+            if other.name not in index.values() and other.stat().st_mtime < time.time() - _IN_THE_MAKING:
+                other.unlink(missing_ok=True)
 
     file.save = save
 

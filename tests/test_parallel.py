@@ -270,11 +270,29 @@ def test_processes_that_compile_for_different_types_at_once_find_their_own(tmp_p
     def write_after_them(name, data):
         theirs.save("int", "code for int")
         write(name, data)
+        assert list(later._load_index()) == ["int"]  # a file is named when it is there
 
     ours._save_data = write_after_them
     ours.save("float", "code for float")
     assert later.load("float") in (None, "code for float")
     assert later.load("int") in (None, "code for int")
+
+
+def test_the_cache_keeps_what_its_index_names_and_what_may_be_in_the_making(tmp_path):
+    file = IndexDataCacheFile(str(tmp_path), "function", "today")
+    keep_apart(file)
+    file.save("float", "code for float")
+    for name in ("function.1.nbc", "function.2.nbc", "functional.1.nbc"):
+        (tmp_path / name).write_bytes(b"")
+    for name in (*file._load_index().values(), "function.1.nbc", "functional.1.nbc"):
+        os.utime(tmp_path / name, (0, 0))
+    file.save("int", "code for int")
+    names = {"function.nbi", "function.2.nbc", "functional.1.nbc", *file._load_index().values()}
+    assert {path.name for path in tmp_path.iterdir()} == names
+    assert (file.load("float"), file.load("int")) == ("code for float", "code for int")
+    file.save("int", "better code")
+    assert {path.name for path in tmp_path.iterdir()} == names
+    assert file.load("int") == "better code"
 
 
 def test_a_cache_that_cannot_be_read_is_made_anew(tmp_path, monkeypatch):

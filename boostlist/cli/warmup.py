@@ -60,7 +60,8 @@ def compile_loss(name: str) -> None:
     from boostlist import Queries
     from boostlist.losses import registry
 
-    cuts: list[dict[str, Any]] = [{}, {"k": 10}] if "k" in registry[name].__dataclass_fields__ else [{}]
+    k = registry[name].__dataclass_fields__.get("k")
+    cuts: list[dict[str, Any]] = [{}] if k is None or k.default is not None else [{"k": 10}, {}]
     lists = ([3, 50], 3), ([3, 1000, 3000], 3), ([3, 1000, 3000], 60)
     for cut, (sizes, grades) in product(cuts, lists):  # short and long, with few grades and with many
         f = 100.0 * (np.arange(sum(sizes)) % 2)  # some far apart

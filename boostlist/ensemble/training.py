@@ -26,7 +26,7 @@ from boostlist.ensemble.members import accepts, fresh, shared_threads
 from boostlist.ensemble.weights import fitted_weights, spread
 from boostlist.log_check import unchecked
 from boostlist.metrics import Metric
-from boostlist.parallel import get_threads
+from boostlist.parallel import at_most, get_threads
 from boostlist.queries import Queries
 from boostlist.ranking_estimator import RankingEstimator
 
@@ -212,7 +212,7 @@ def _train(
     begin = time.perf_counter()
     try:
         checks = nullcontext() if training.position == bag.number == 0 else unchecked()  # one says it for all
-        with config_context(**config), shared_threads(member, threads), checks:
+        with config_context(**config), at_most(threads), shared_threads(member, threads), checks:
             member = _fitted(member, material, bag)
             judged = material.judged(bag)
             scores = judged.queries.scores(member.predict(judged.X))

@@ -179,7 +179,7 @@ class Tables(NamedTuple):
 
 
 def _lambda(lists: Lists, f: FloatArray, need: int, out: Outputs, tables: Tables) -> None:
-    """Make what documents are put in order in, which takes no compiling, and run the loop."""
+    """Make what the loop has of other types than double, each of which would take some compiling, and run it."""
     n = lists.longest
     _loop(lists, f, need, out, tables, np.empty(n, np.bool_), Room.of(n))
 

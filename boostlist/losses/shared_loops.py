@@ -28,7 +28,7 @@ def scatter(factor, values, order, begin, n, out):  # type: ignore[no-untyped-de
 
 @inlined
 def scatter_both(factor, pull, bend, curvature, order, begin, n, out):  # type: ignore[no-untyped-def]
-    """Do so for gradient and diagonal at once."""
+    """Put factor * pull into ``out.gradient`` and bend * curvature into ``out.diag``, each as `scatter` would."""
     first = np.uint64(begin)
     for i in range(np.uint64(n)):
         row = begin + order[first + i]
