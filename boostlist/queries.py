@@ -145,9 +145,13 @@ class Queries:
         Queries(2 queries, 5 documents, labels 0 to 2)
         """
         main, named = _vectors(labels)
-        start = query_boundaries(qid)
-        if start[-1] != len(main):
-            raise ValueError(f"qid has {start[-1]:,} rows but there are {len(main):,} labels")
+        ids = np.asarray(qid)
+        if ids.ndim and len(ids) != len(main):
+            hint = ""
+            if ids.ndim == 1 and ids.dtype.kind in "iu" and ids.sum() == len(main):
+                hint = "; sizes of queries, as these may be, are group, or go to Queries.from_sizes"
+            raise ValueError(f"qid has {len(ids):,} rows but there are {len(main):,} labels{hint}")
+        start = query_boundaries(ids)
         return cls._checked(main, named, start, query_weight)
 
     @classmethod

@@ -64,7 +64,11 @@ def test_no_queries_at_all():
         (lambda: Queries.from_sizes([1, 2], [1, 1], [1]), "query_weight has 1 entries but there are 2 queries"),
         (lambda: Queries.from_sizes([1, 2], [1, 1], [1, -2]), r"query_weight\[1\] is -2.0"),
         (lambda: Queries.from_sizes([1, 2], [1, 1], [np.nan, 1]), r"query_weight\[0\] is nan"),
-        (lambda: Queries.from_qid([1, 2], [1]), "qid has 1 rows but there are 2 labels"),
+        (lambda: Queries.from_qid([1, 2], [1]), "qid has 1 rows but there are 2 labels$"),
+        (
+            lambda: Queries.from_qid([0, 1, 0, 1, 0], [2, 1, 2]),
+            "5 labels; sizes of queries, as these may be, are group",
+        ),
         (lambda: Queries.from_qid([1, 2, 3, 4], [4, 7, 7, 4]), "qid 4 reappears at row 3.*argsort"),
         (lambda: Queries.from_qid([1, 2, 3], ["x", "y", "x"]), "qid 'x' reappears at row 2"),
         (lambda: Queries.from_qid([1, 2], ["x", None]), r"qid\[1\] is missing"),

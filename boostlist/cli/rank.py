@@ -63,8 +63,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Write scores or rankings."""
     if arguments.model == arguments.data == "-":
         raise UsageError("model and data cannot both come from standard input; give one of them as a file")
-    if arguments.top is not None and (arguments.form == "scores" or arguments.top < 1):
-        raise UsageError("--top must be at least 1, and needs --as ranking or --as trec")
+    if arguments.top is not None and arguments.form == "scores":
+        raise UsageError("--top needs --as ranking or --as trec; scores are those of all rows, in their order")
+    if arguments.top is not None and arguments.top < 1:
+        raise UsageError(f"--top must be at least 1, got {arguments.top}")
     check_output(arguments.out)
     model = load_model(arguments.model)
     data = read_data(
