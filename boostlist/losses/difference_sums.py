@@ -219,7 +219,9 @@ def extremes(rows: IntArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the lowest and the highest of each list's scores; no list is empty, and each is behind the one before."""
     edges = rows.ravel()
     edges = edges[edges < x.size]
-    return np.minimum.reduceat(x, edges)[::2], np.maximum.reduceat(x, edges)[::2]
+    # Contiguous, as those of a single list are: loops are compiled for that alone.
+    low, high = (np.ascontiguousarray(each.reduceat(x, edges)[::2]) for each in (np.minimum, np.maximum))
+    return low, high
 
 
 def lay_out_lists(
