@@ -1,7 +1,9 @@
 """Gradient and diagonal as hosts store them: bounded steps, weights, scale and floor in one pass, rounded to float32.
 
 The floor is a part of the mean, which is known only at the end; documents that lie below it take a second, short pass,
-and seldom are there any. Sums are taken over blocks of fixed size: the same to the last bit for any number of threads.
+and seldom are there any. Another pass makes all smaller by one factor where float32 could not hold them, as with the
+exponential loss of scores that are far apart. Sums are taken over blocks of fixed size: the same to the last bit for
+any number of threads.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ _BLOCK = 4_096
 
 # A document may have no curvature at all, and hosts divide by it: never less than this part of the mean.
 _FLOOR = 1e-6
+# What Hessians may add up to: float32 ends at 3e38, and steps are lengths of a gradient over a Hessian.
+_LARGEST = 1e30
 
 
 @partial(compiled, liberties=REORDERED)
@@ -95,8 +99,12 @@ def finished(
     gradient, hessian = room.empty(), room.empty()
     start = _blocks(g.size)
     total, lowest = np.zeros((2, len(start) - 1))
-    read = (frozen(array) for array in (g, h, least, weight))  # of one type, so that one loop is compiled
+    read = [frozen(array) for array in (g, h, least, weight)]  # of one type, so that one loop is compiled
     over_queries(_round, start, *read, scale, bend, gradient, hessian, total, lowest)
+    whole = float(np.sum(total)) * bend
+    if whole > _LARGEST:  # one factor on everything: steps stay what they are
+        scale, bend = (factor * (_LARGEST / whole) for factor in (scale, bend))
+        over_queries(_round, start, *read, scale, bend, gradient, hessian, total, lowest)
     floor = _FLOOR * float(np.sum(total)) / max(counted, 1)
     if floor <= 0:
         hessian[:] = 1.0

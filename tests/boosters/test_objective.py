@@ -259,3 +259,21 @@ def test_no_curvature_anywhere_still_gives_a_usable_hessian():
     gradient, hessian = CsListMLE()(np.ones(6), np.arange(6.0), None, [3, 3])
     np.testing.assert_array_equal(gradient, 0)
     np.testing.assert_array_equal(hessian, 1)
+
+
+@pytest.mark.parametrize("name", registry)
+def test_scores_far_apart_give_finite_gradients_and_true_steps(name):
+    rng = np.random.default_rng(4)
+    queries = Queries.from_sizes(rng.integers(0, 3, 120).astype(float), [1, 3, 6, 50, 60])
+    bound = registry[name]().objective().bind(queries)
+    for spread in (100.0, 1e4):
+        f = spread * rng.normal(size=120)
+        gradient, hessian = bound(f)
+        assert np.isfinite(gradient).all()
+        assert np.isfinite(hessian).all()
+        assert (hessian > 0).all()
+        g, h = bound.bound.gradient_hessian(f)
+        h = np.maximum(h, bound.least[0] * np.abs(g))
+        kept = h > 1e-5 * h.mean()  # above the floor
+        assert kept.any()
+        np.testing.assert_allclose(gradient[kept] / hessian[kept], g[kept] / h[kept], rtol=1e-5)
