@@ -21,7 +21,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from itertools import pairwise
@@ -168,8 +168,9 @@ def keep_apart(file: Any) -> None:
         index = file._load_index() | {key: name}
         file._save_index(index)
         for other in folder.glob(f"{glob.escape(stem)}.*.nbc"):
-            if other.name not in index.values() and other.stat().st_mtime < time.time() - _IN_THE_MAKING:
-                other.unlink(missing_ok=True)
+            with suppress(OSError):  # another process may have been quicker
+                if other.name not in index.values() and other.stat().st_mtime < time.time() - _IN_THE_MAKING:
+                    other.unlink()
 
     file.save = save
 
