@@ -429,6 +429,7 @@ def test_a_run_of_another_system(data, threads, tmp_path):
 
 
 def test_a_plan_has_what_was_asked_for(data):
+    pytest.importorskip("optuna")
     asked = {"seed": 5, "repeats": 2, "tune": 3, "keep_models": True, "search": "optuna"}
     plan = make_plan(data, {"first": lambda X: X[:, 0]}, **PLAN | asked)
     assert {name: getattr(plan, name) for name in asked} == asked
@@ -443,6 +444,7 @@ def test_a_search_by_optuna_needs_optuna(monkeypatch):
 
 
 def test_catboost_has_a_grid_of_its_own():
+    pytest.importorskip("catboost")
     plain, given = contenders(["catboost:YetiRank", "catboost:YetiRank?depth=3"])
     small = plain.axes({})
     assert small["depth"] == [4, 6]
